@@ -4,7 +4,7 @@ import { newsOf } from '../src/lib/changes'
 import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, groupsOf, hasGpus, nodesOfCluster, racksOf, sharesOf, type Cell, type CellGroup, type LeafGroup } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
-import { dayStart, filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
+import { dayStart, filterCommand, filterOf, filterQuery, filtersKept, listTyped, orderNext } from '../src/lib/filter'
 import { bytes, duration } from '../src/lib/format'
 import { isAmong } from '../src/lib/password'
 import { jobPath, pathOfOldPortal } from '../src/router'
@@ -43,6 +43,13 @@ describe('filters', () => {
     expect(filterCommand(days, 'ann', 'archived')).toBe('skep list --no-tag archived --since 2026-02-27 --until 2026-03-01')
     expect(filterOf(new URLSearchParams('since=yesterday&until=2026-13-01'))).toMatchObject({ since: '', until: '' })
     expect(filtersKept(new URLSearchParams('since=2026-02-27'))).toBe('')
+  })
+  it('read what is typed with commas as the address has it', () => {
+    for (const typed of ['', ',', 'ann', 'ann,', 'ann, bob', ' ann ,,bob ']) {
+      const users = listTyped(typed)
+      expect(filterOf(new URLSearchParams({ user: users })).users.join(',')).toBe(users)
+    }
+    expect(listTyped(' ann ,,bob ,')).toBe('ann,bob')
   })
   it('turn the order', () => {
     expect(orderNext('submissionTime,DESC', 'vc')).toBe('vc,DESC')
@@ -182,8 +189,8 @@ describe('figures', () => {
 describe('news', () => {
   it('names each job once', () => {
     const changes = [{ type: 'job', id: 'ann~a' }, { type: 'job', id: 'ann~a' }, { type: 'jobRemoved', id: 'ann~b' }, { type: 'alive' }] as const
-    expect(newsOf([...changes])).toEqual({ jobs: ['ann~a', 'ann~b'], hasNodes: false, isReset: false })
-    expect(newsOf([{ type: 'node' }, { type: 'reset' }])).toEqual({ jobs: [], hasNodes: true, isReset: true })
+    expect(newsOf([...changes])).toEqual({ jobs: ['ann~a', 'ann~b'], hasNodes: false, isReset: false, isBegun: false })
+    expect(newsOf([{ type: 'node' }, { type: 'reset' }])).toEqual({ jobs: [], hasNodes: true, isReset: true, isBegun: false })
   })
 })
 

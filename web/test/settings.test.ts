@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { settingsChange, settingsGet, settingsOf, settingsText } from '../src/lib/settings'
 
 const KEY = 'skep.settings'
@@ -12,10 +12,11 @@ const told = (key: string | null) => dispatchEvent(Object.assign(new Event('stor
 
 describe('settings of several tabs', () => {
   beforeEach(() => {
-    Object.assign(globalThis, { document: { documentElement: { dataset: {} } } })
+    vi.stubGlobal('document', { documentElement: { dataset: {} } })
     localStorage.removeItem(KEY)
     told(null)
   })
+  afterEach(() => void vi.unstubAllGlobals())
   it('do not undo each other', () => {
     settingsChange({ singleKeys: false })
     otherTab({ theme: 'dark' })

@@ -25,7 +25,7 @@ function complete(context: CompletionContext): CompletionResult | null {
     const [, lead = '', key = '', typed = ''] = value
     const path = pathOfLine(lines, line.number - 1, lead.length)
     const options = valuesAt(SCHEMA, [...path, ...(lead.includes('-') ? [0] : []), key]).map((label) => ({ label, type: 'enum' }))
-    return options.length ? { from: context.pos - typed.length, options } : null
+    return options.length ? { from: context.pos - typed.length, options, validFor: /^\S*$/ } : null
   }
   const key = /^(\s*(?:- +)*)([\w.-]*)$/.exec(before)
   if (!key || (!key[2] && !context.explicit)) return null
@@ -37,7 +37,7 @@ function complete(context: CompletionContext): CompletionResult | null {
     detail: choice.detail,
     type: 'property',
   }))
-  return options.length ? { from: context.pos - typed.length, options } : null
+  return options.length ? { from: context.pos - typed.length, options, validFor: /^[\w.-]+$/ } : null
 }
 
 export interface Editor {

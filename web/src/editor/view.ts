@@ -33,13 +33,15 @@ const colours = HighlightStyle.define([
   { tag: [tags.labelName, tags.typeName, tags.meta], color: 'var(--accent)' },
 ])
 
+const VARIABLE = /^[A-Z][A-Z_]*$/
+
 /** Of `$` and what follows it: the variables of the platform. null: no such thing stands before the caret. */
 export function completeVariable(context: CompletionContext, roles: () => string[]): CompletionResult | null {
   const line = context.state.doc.lineAt(context.pos)
   const variable = /\$\{?([A-Z][A-Z_]*)?$/.exec(line.text.slice(0, context.pos - line.from))
   if (!variable || (!variable[1] && !context.explicit)) return null
   const options = variablesOfRoles(roles()).map(([label, detail]) => ({ label, detail, type: 'variable' }))
-  return { from: context.pos - (variable[1] ?? '').length, options }
+  return { from: context.pos - (variable[1] ?? '').length, options, validFor: VARIABLE }
 }
 
 // Where text is typed over a selection, the browser would keep the colours of what stood there by a style attribute, which the

@@ -19,6 +19,9 @@ export const ME = '@me'
 
 const list = (text: string | null) => (text ? text.split(',').filter(Boolean) : [])
 
+/** What is typed into a field for several, as the address has it. */
+export const listTyped = (text: string) => list(text).map((one) => one.trim()).filter(Boolean).join(',')
+
 const day = (text: string | null) => (text && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : '')
 
 /** The beginning of that day here, or of the one behind it. */

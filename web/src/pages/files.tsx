@@ -103,11 +103,11 @@ export default function Files({ storage }: { storage: string }) {
     if (before.current !== path) focusFolder()
     before.current = path
   }, [path])
-  const wasAsked = useRef(false)
+  const focused = useRef<Element | null>(null) // what had the focus last
   useEffect(() => {
-    if (wasAsked.current && !asked && document.activeElement === document.body) focusFolder()
-    wasAsked.current = !!asked
-  }, [asked])
+    // with what it was done to, a dialog or a button may have gone, at once or when the list is read again
+    if (document.activeElement === document.body && focused.current && !focused.current.isConnected) focusFolder()
+  }, [asked, list.data])
 
   const fresh = useCallback(() => queries.invalidateQueries({ queryKey: ['files', storage] }), [queries, storage])
   const placed = all.filter((one) => one.storage === storage && one.state.kind === 'done').length
@@ -132,7 +132,7 @@ export default function Files({ storage }: { storage: string }) {
   }
 
   return (
-    <div className="page files" data-dropping={isDropping || undefined}>
+    <div className="page files" data-dropping={isDropping || undefined} onFocus={({ target }) => void (focused.current = target)}>
       <h1>{t('Files of {name}', { name: storage })}</h1>
       <Crumbs storage={storage} path={path} />
       {error && <NotHere storage={storage} path={path} error={error} onAgain={() => void Promise.all([detail.refetch(), list.refetch()])} />}

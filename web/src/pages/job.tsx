@@ -5,6 +5,7 @@ import { ARCHIVED, jobDelete, jobHasBegun, jobRelease, jobStart, jobStop, roleSc
 import { enc, sessionGet, type JobDetail, type JobStatus } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { languageGet, t } from '../i18n/i18n'
+import { jobReadAgain, useWhenEnded } from '../lib/changes'
 import { shellWord } from '../lib/filter'
 import { clock } from '../lib/format'
 import { isLive } from '../lib/job-state'
@@ -12,7 +13,7 @@ import { keyOfPlace, placeOfKey } from '../lib/task-facts'
 import { TaskStates, type TaskPlace } from '../lib/task-states'
 import { jobNameOf, navigate, useSearch } from '../router'
 import { later } from '../ui/later'
-import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, useBusy, usePageTitle, useToast, useUndo, useWhileThere } from '../ui/ui'
 import { Attempts } from './job/attempts'
 import { useClonePath } from './job/clone'
 import { Overview } from './job/overview'
@@ -43,6 +44,7 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
   const queries = useQueryClient()
   const toast = useToast()
   const undo = useUndo()
+  const leave = useWhileThere(navigate)
   const fresh = () => queries.invalidateQueries({ queryKey: ['job', name] })
   const done = async (text: string) => {
     toast(text)
@@ -80,10 +82,10 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
         onClose={onClose}
         onConfirm={async () => {
           await jobDelete(name)
+          toast(t('{name} is deleted.', { name }))
+          leave('/jobs')
           queries.removeQueries({ queryKey: ['job', name] })
           await queries.invalidateQueries({ queryKey: ['jobs'] })
-          toast(t('{name} is deleted.', { name }))
-          navigate('/jobs')
         }}
       >
         <p className="anywhere">{t('{name}: its history, its configuration and its logs are removed for ever.', { name })}</p>
@@ -100,25 +102,27 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
 
 function TagDialog({ name, onClose, onDone }: { name: string; onClose: () => void; onDone: (text: string) => Promise<void> }) {
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const tag = String(new FormData(event.currentTarget).get('tag')).trim()
     try {
       await tagAdd(name, tag)
       await onDone(t('The job has the tag {tag}.', { tag }))
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
     }
   }
   return (
     <Dialog title={t('Put a tag on this job')} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onSubmit={(event) => void during(() => submit(event))}>
         {error !== null && <ErrorNote error={error} />}
         <TextField label={t('Tag')} name="tag" required maxLength={512} hint={t('One finds jobs by their tags in the list.')} />
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {t('Put the tag')}
           </Button>
         </div>
@@ -129,6 +133,8 @@ function TagDialog({ name, onClose, onDone }: { name: string; onClose: () => voi
 
 function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: JobDetail; onClose: () => void; onDone: (text: string) => Promise<void> }) {
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const { roles } = TaskStates.of(detail)
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -139,14 +145,14 @@ function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: 
         if (wanted !== letters.length) await roleScale(name, role, wanted)
       }
       await onDone(t('The number of tasks changes.'))
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
     }
   }
   return (
     <Dialog title={t('Change the number of tasks')} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onSubmit={(event) => void during(() => submit(event))}>
         {error !== null && <ErrorNote error={error} />}
         <p className="quiet">{t('Fewer: the tasks with the highest numbers are ended. More: new ones wait for room.')}</p>
         {roles.map(({ name: role, letters }) => (
@@ -154,7 +160,7 @@ function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: 
         ))}
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {t('Change')}
           </Button>
         </div>
@@ -168,15 +174,15 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
   const toast = useToast()
   const status = detail.jobStatus!
   const clone = useClonePath(name, mayClone)
-  const run = (action: Promise<unknown>, text: string, back?: () => Promise<unknown>) => {
+  const [isStarting, during] = useBusy()
+  const run = (action: Promise<unknown>, text: string, back?: () => Promise<unknown>) =>
     action.then(
       () => {
         toast(text, 'good', back && (() => back().finally(() => void queries.invalidateQueries({ queryKey: ['job', name] }))))
-        void queries.invalidateQueries({ queryKey: ['job', name] })
+        return queries.invalidateQueries({ queryKey: ['job', name] })
       },
       (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
     )
-  }
   const live = isLive(status.state)
   const isArchived = detail.tags?.includes(ARCHIVED)
   return (
@@ -187,7 +193,11 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
           {t('Stop')}
         </Button>
       )}
-      {mayChange && !live && <Button onClick={() => run(jobStart(name), t('{name} starts again.', { name }))}>{t('Start again')}</Button>}
+      {mayChange && !live && (
+        <Button disabled={isStarting} onClick={() => void during(() => run(jobStart(name), t('{name} starts again.', { name })))}>
+          {t('Start again')}
+        </Button>
+      )}
       {mayChange && (
         <Menu label="⋯" name={t('More actions')}>
         {(close) => {
@@ -209,10 +219,10 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
               {item(t('Put a tag …'), () => ask('tag'))}
               {mayClone && item(t('Keep as a template …'), () => navigate(`/submit?clone=${enc(name)}&keep=1`))}
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
-              {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => run(jobStart(name), t('The next try begins.')))}
-              {status.held && item(t('Let go what is held for debugging'), () => run(jobRelease(name), t('What was held is let go.')))}
-              {!live && !isArchived && item(t('Archive'), () => run(tagAdd(name, ARCHIVED), t('{name} is archived: it has left the list.', { name }), () => tagRemove(name, ARCHIVED)))}
-              {isArchived && item(t('Back into the list'), () => run(tagRemove(name, ARCHIVED), t('{name} is in the list again.', { name }), () => tagAdd(name, ARCHIVED)))}
+              {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => void run(jobStart(name), t('The next try begins.')))}
+              {status.held && item(t('Let go what is held for debugging'), () => void run(jobRelease(name), t('What was held is let go.')))}
+              {!live && !isArchived && item(t('Archive'), () => void run(tagAdd(name, ARCHIVED), t('{name} is archived: it has left the list.', { name }), () => tagRemove(name, ARCHIVED)))}
+              {isArchived && item(t('Back into the list'), () => void run(tagRemove(name, ARCHIVED), t('{name} is in the list again.', { name }), () => tagAdd(name, ARCHIVED)))}
               {!live && item(t('Delete …'), () => ask('delete'))}
             </>
           )
@@ -286,6 +296,8 @@ export default function Job({ name: given }: { name: string }) {
     ...jobQuery(name),
     refetchInterval: (query) => (isLive(query.state.data?.jobStatus?.state) ? pollMs() : false),
   })
+  const queries = useQueryClient()
+  useWhenEnded(isLive(detail?.jobStatus?.state), () => jobReadAgain(queries, name))
   const close = () => {
     ask(null)
     if (search.has('ask')) change({ ask: null })

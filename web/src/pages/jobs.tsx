@@ -10,7 +10,7 @@ import { t } from '../i18n/i18n'
 import { layoutOf } from '../lib/columns'
 import { fileSave } from '../lib/csv'
 import { jobsAll, jobsBetween, jobsCsv } from '../lib/job-csv'
-import { filterCommand, filterOf, filterQuery, filtersKept, isFiltered, ME, type JobFilter } from '../lib/filter'
+import { filterCommand, filterOf, filterQuery, filtersKept, isFiltered, listTyped, ME, type JobFilter } from '../lib/filter'
 import { isLive } from '../lib/job-state'
 import { settingsChange, useSettings } from '../lib/settings'
 import { jobPath, Link, navigate, useSearch } from '../router'
@@ -25,15 +25,33 @@ const LAYOUT_NARROW = { template: '34px minmax(0, 1fr) 118px', minPx: 0 }
 
 // ---- filters ----
 
-/** A text field that changes the address when one stops typing. */
-function SearchField({ label, value, isDisabled, onValue }: { label: string; value: string; isDisabled?: boolean; onValue: (value: string) => void }) {
+interface SearchFieldProps {
+  label: string
+  value: string
+  isDisabled?: boolean
+  read?: (text: string) => string
+  onValue: (value: string) => void
+}
+
+const trimmed = (text: string) => text.trim()
+
+/** A text field that changes the address when one stops typing. `read`: what the address has of a text, which stays as it is typed. */
+function SearchField({ label, value, isDisabled, read = trimmed, onValue }: SearchFieldProps) {
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  const given = useRef(value) // what the text comes from, or has been given on
   useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => onValue(text.trim()), 250)
+    if (value !== given.current) setText(value) // the address was changed by something else
+    given.current = value
+  }, [value])
+  useEffect(() => {
+    const next = read(text)
+    if (text === value || next === value) return
+    const timer = setTimeout(() => {
+      given.current = next
+      onValue(next)
+    }, 250)
     return () => clearTimeout(timer)
-  }, [text, value, onValue])
+  }, [text, value])
   return <input type="search" className="input" aria-label={label} placeholder={label} disabled={isDisabled} value={text} onChange={(event) => setText(event.target.value)} />
 }
 
@@ -84,8 +102,8 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
       <Menu start label={t('More filters')}>
         {() => (
           <div className="stack">
-            {!maySeeNames && <SearchField label={t('Users, by comma')} value={filter.users.join(',')} onValue={(user) => change({ user })} />}
-            <SearchField label={t('Tags, by comma')} value={filter.tags.join(',')} isDisabled={filter.isArchived} onValue={(tag) => change({ tag })} />
+            {!maySeeNames && <SearchField label={t('Users, by comma')} value={filter.users.join(',')} read={listTyped} onValue={(user) => change({ user })} />}
+            <SearchField label={t('Tags, by comma')} value={filter.tags.join(',')} isDisabled={filter.isArchived} read={listTyped} onValue={(tag) => change({ tag })} />
             {filter.isArchived && <p className="small quiet">{t('The archived ones are found by their tag: no other tag can be asked for beside it.')}</p>}
             <TextField label={t('Submitted since')} type="date" value={filter.since} onChange={(event) => change({ since: event.target.value || null })} />
             <TextField label={t('Submitted until')} type="date" value={filter.until} onChange={(event) => change({ until: event.target.value || null })} />

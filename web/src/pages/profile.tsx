@@ -7,7 +7,7 @@ import { languageGet, t } from '../i18n/i18n'
 import { clock, mebibytes } from '../lib/format'
 import { QUOTAS, quotaName } from '../lib/quota'
 import { Awaited, useAwaited } from '../ui/in-order'
-import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Fact, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Fact, Loading, Meter, SelectField, TextField, useBusy, usePageTitle, useToast } from '../ui/ui'
 import { OtherClusters } from './profile/clusters'
 import { Keys } from './profile/keys'
 import { OwnNotices } from './profile/notices'
@@ -17,16 +17,18 @@ import { OwnStorages } from './profile/storages'
 /** A form that sends something and says what came of it. */
 function useSend(after: () => Promise<unknown> | void) {
   const [error, setError] = useState<unknown>(null)
-  const send = async (action: () => Promise<unknown>) => {
-    setError(null)
-    try {
-      await action()
-      await after()
-    } catch (failure) {
-      setError(failure)
-    }
-  }
-  return [error, send] as const
+  const [isBusy, during] = useBusy()
+  const send = (action: () => Promise<unknown>) =>
+    during(async () => {
+      setError(null)
+      try {
+        await action()
+        await after()
+      } catch (failure) {
+        setError(failure)
+      }
+    })
+  return [error, send, isBusy] as const
 }
 
 function Account({ user }: { user: User }) {
@@ -34,7 +36,7 @@ function Account({ user }: { user: User }) {
   const queries = useQueryClient()
   const toast = useToast()
   const [isPassword, setPassword] = useState(false)
-  const [error, send] = useSend(async () => {
+  const [error, send, isBusy] = useSend(async () => {
     await queries.invalidateQueries({ queryKey: ['users'] })
     toast(t('Your mail address is changed.'))
   })
@@ -56,7 +58,9 @@ function Account({ user }: { user: User }) {
       >
         <TextField key={user.email} label={t('Mail address')} name="email" type="email" defaultValue={user.email} autoComplete="email" />
         <div className="profile-button">
-          <Button type="submit">{t('Change')}</Button>
+          <Button type="submit" disabled={isBusy}>
+            {t('Change')}
+          </Button>
         </div>
       </form>
       {error !== null && <ErrorNote error={error} />}
@@ -69,7 +73,7 @@ function Account({ user }: { user: User }) {
 }
 
 function PasswordDialog({ name, onClose }: { name: string; onClose: () => void }) {
-  const [error, send] = useSend(signOut)
+  const [error, send, isBusy] = useSend(signOut)
   const [isDifferent, setDifferent] = useState(false)
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -88,7 +92,7 @@ function PasswordDialog({ name, onClose }: { name: string; onClose: () => void }
         <TextField label={t('New password, again')} name="again" type="password" autoComplete="new-password" required error={isDifferent ? t('It is not the same as above.') : null} />
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {t('Change the password')}
           </Button>
         </div>
@@ -173,7 +177,7 @@ function Tokens() {
 function TokenDialog({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient()
   const [token, setToken] = useState('')
-  const [error, send] = useSend(() => queries.invalidateQueries({ queryKey: ['tokens'] }))
+  const [error, send, isBusy] = useSend(() => queries.invalidateQueries({ queryKey: ['tokens'] }))
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
@@ -209,7 +213,7 @@ function TokenDialog({ onClose }: { onClose: () => void }) {
           <TextField label={t('Days that it lives; empty: for ever')} name="days" type="number" min={1} max={3650} defaultValue={90} />
           <div className="dialog-foot">
             <Button onClick={onClose}>{t('Cancel')}</Button>
-            <Button type="submit" kind="main">
+            <Button type="submit" kind="main" disabled={isBusy}>
               {t('Make the token')}
             </Button>
           </div>

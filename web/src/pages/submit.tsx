@@ -18,7 +18,7 @@ import { shellWord } from '../lib/filter'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
 import { later } from '../ui/later'
-import { Button, Cli, ErrorNote, LinkButton, Loading, OnceButton, Reason, Said, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, ErrorNote, LinkButton, Loading, OnceButton, Reason, Said, usePageTitle, useToast, useWhileThere } from '../ui/ui'
 import { useCheck } from './submit/check'
 import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
@@ -98,8 +98,9 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
   const code = useRef<CodeHandle>(null)
   const file = useRef<HTMLInputElement>(null)
   const toast = useToast()
+  const leave = useWhileThere(navigate)
   const user = sessionGet()?.user ?? ''
-  const { data: me } = useQuery(userQuery(user))
+  const { data: me, isPending: isUserAwaited } = useQuery(userQuery(user))
   const syntax = syntaxProblems(text)
   const form = formOf(text)
   const secrets = isClone ? masked(text) : null
@@ -149,7 +150,7 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
       if (template) // the job is there: that it was not counted is no failure of it
         await templateUsed(template).catch((failure: unknown) => toast(t('The use of the template was not counted: {why}', { why: failure instanceof Error ? failure.message : String(failure) }), 'error'))
       const [owner = user, name = ''] = (reply.name ?? '').split('~')
-      navigate(jobPath(owner, name))
+      leave(jobPath(owner, name))
     } catch (failure) {
       setBusy(false)
       refused(failure)
@@ -208,7 +209,7 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
         <form className="stack in-order" onSubmit={(event) => event.preventDefault()}>
-          {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} notices={noticesOfUser(me)} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
+          {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} notices={isUserAwaited ? null : noticesOfUser(me)} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
         </form>
         <div className="submit-side stack">
           <section className="submit-code" aria-label={t('Job file')}>

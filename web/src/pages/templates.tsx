@@ -7,7 +7,7 @@ import { t } from '../i18n/i18n'
 import { copyOf, getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets } from '../lib/templates'
 import { Link, useSearch } from '../router'
 import '../style/templates.css'
-import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Fact, Field, LinkButton, Loading, Said, SelectField, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Fact, Field, LinkButton, Loading, Said, SelectField, Tabs, TextField, useBusy, usePageTitle, useToast, useUndo, useWhileThere } from '../ui/ui'
 import { Markdown } from '../ui/markdown'
 import { Detail } from './templates/detail'
 import { TemplateDialog } from './templates/dialog'
@@ -207,6 +207,7 @@ function Star({ template }: { template: Template }) {
 function OldOnes({ user }: { user: string }) {
   const [old, setOld] = useState(() => oldTemplatesOf(user))
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
   const queries = useQueryClient()
   if (!old.length) return null
   const move = async () => {
@@ -226,7 +227,7 @@ function OldOnes({ user }: { user: string }) {
       <p>{t('This browser keeps {n} template of yours that the server does not have.|This browser keeps {n} templates of yours that the server does not have.', { n: old.length })}</p>
       {error !== null && <ErrorNote error={error} />}
       <div>
-        <Button small onClick={() => void move()}>
+        <Button small disabled={isBusy} onClick={() => void during(move)}>
           {t('Move them to the server')}
         </Button>
       </div>
@@ -243,6 +244,8 @@ function One({ name }: { name: string }) {
   const { data: template, error } = useQuery(templateQuery(name))
   const [asked, ask] = useState<Asked>(null)
   const [search, setSearch] = useSearch()
+  const leaveFor = useWhileThere((item: string | null) => setSearch({ item, tab: null, version: null }))
+  const [isCopying, during] = useBusy()
   const tab = search.get('tab') ?? 'about'
   const queries = useQueryClient()
   const undo = useUndo()
@@ -261,7 +264,7 @@ function One({ name }: { name: string }) {
   const mayChange = session?.admin || session?.user === template.author
   const remove = async () => {
     await templateRemove(template.id)
-    setSearch({ item: null, tab: null, version: null })
+    leaveFor(null)
     undo(t('The template {name} is removed.', { name: template.name }), () => templateBack(template).finally(() => void fresh()))
     queries.removeQueries({ queryKey: ['templates', 'one', name] })
     await fresh()
@@ -273,7 +276,7 @@ function One({ name }: { name: string }) {
       await templateAdd(made)
       await fresh()
       toast(t('{name} is saved as a template.', { name: made.name }))
-      setSearch({ item: `${session?.user}~${made.name}`, tab: null, version: null })
+      leaveFor(`${session?.user}~${made.name}`)
     } catch (failure) {
       toast(failure instanceof Error ? failure.message : String(failure), 'error')
     }
@@ -305,7 +308,9 @@ function One({ name }: { name: string }) {
         <Official template={template} />
         <Star template={template} />
         <div className="row push">
-          <Button onClick={() => void copy()}>{t('Make a copy of my own')}</Button>
+          <Button disabled={isCopying} onClick={() => void during(copy)}>
+            {t('Make a copy of my own')}
+          </Button>
           {mayChange && <Button onClick={() => ask('change')}>{t('Change')}</Button>}
           {mayChange && (
             <Button kind="danger" onClick={() => ask('remove')}>
@@ -421,12 +426,14 @@ function About({ template }: { template: Template }) {
 
 function Reject({ template, onClose }: { template: Template; onClose: () => void }) {
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const queries = useQueryClient()
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     try {
       await templateReview(template, 'rejected', String(new FormData(event.currentTarget).get('reason')).trim())
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
     }
@@ -434,14 +441,14 @@ function Reject({ template, onClose }: { template: Template; onClose: () => void
   }
   return (
     <Dialog title={t('Reject the template {name}', { name: template.name })} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onSubmit={(event) => void during(() => submit(event))}>
         <Field label={t('Reason')} hint={t('Its author reads it.')}>
           {(props) => <input {...props} className="input" name="reason" required maxLength={512} autoComplete="off" />}
         </Field>
         {error !== null && <ErrorNote error={error} />}
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="danger">
+          <Button type="submit" kind="danger" disabled={isBusy}>
             {t('Reject')}
           </Button>
         </div>

@@ -173,6 +173,32 @@ export function Dialog({ title, onClose, wide, children }: { title: string; onCl
   )
 }
 
+/** `action`, for after a wait. It does nothing once what asked for it is gone: somebody has closed it, and looks at something else. */
+export function useWhileThere<Args extends unknown[]>(action: (...args: Args) => void) {
+  const isThere = useRef(false)
+  useEffect(() => {
+    isThere.current = true
+    return () => void (isThere.current = false)
+  }, [])
+  return (...args: Args) => {
+    if (isThere.current) action(...args)
+  }
+}
+
+/** Is an action under way? A button that begins it is disabled meanwhile: pressed again, it would do it again. */
+export function useBusy() {
+  const [isBusy, setBusy] = useState(false)
+  const during = async (action: () => Promise<unknown>) => {
+    setBusy(true)
+    try {
+      await action()
+    } finally {
+      setBusy(false)
+    }
+  }
+  return [isBusy, during] as const
+}
+
 /** Asks before something is done that cannot be undone; `children` name what it is done to. `disabled`: it cannot be done, or not yet. */
 export function Confirm({ title, action, danger, disabled = false, onClose, onConfirm, children }: { title: string; action: string; danger?: boolean; disabled?: boolean; onClose: () => void; onConfirm: () => Promise<void>; children: ReactNode }) {
   const [isBusy, setBusy] = useState(false)

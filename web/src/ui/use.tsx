@@ -1,9 +1,10 @@
 // What was used over time, of a job or a machine: one chart for each kind of which something is known.
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useOverTimeQuery } from '../api/queries'
 import type { Schema } from '../api/client'
 import { t } from '../i18n/i18n'
+import { readAgain, useWhenEnded } from '../lib/changes'
 import { bytes } from '../lib/format'
 import '../style/use.css'
 import { Chart } from './chart'
@@ -31,6 +32,8 @@ const KINDS: { field: Field; title: () => string; format: (value: number) => str
 export function UseOverTime({ path, isLive }: { path: string; isLive: boolean }) {
   const [resolution, setResolution] = useState<'whole' | 'recent'>('whole')
   const { data, error } = useQuery(useOverTimeQuery(path, resolution, isLive))
+  const queries = useQueryClient()
+  useWhenEnded(isLive, () => readAgain(queries, { queryKey: ['use', path] }))
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
   const isMachine = data.taskCount === undefined

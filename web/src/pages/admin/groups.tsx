@@ -7,7 +7,7 @@ import { clustersQuery, groupsQuery, usersQuery } from '../../api/queries'
 import { templateSet, templatesQuery, type Template } from '../../api/templates'
 import { t } from '../../i18n/i18n'
 import { groupBefore, groupChanged, groupForm, groupIsStill, groupPatch, quotaOwn, type GroupForm } from '../../lib/groups'
-import { Button, Check, Confirm, Dialog, ErrorNote, Loading, TableCard, TextField, useUndo } from '../../ui/ui'
+import { Button, Check, Confirm, Dialog, ErrorNote, Loading, TableCard, TextField, useBusy, useUndo, useWhileThere } from '../../ui/ui'
 import { Choices, namesOf } from './choices'
 import { MembersDialog } from './members'
 import { QuotaDialog } from './quota'
@@ -58,6 +58,8 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
   const undo = useUndo()
   const fresh = useFresh()
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const before = groupForm(group ?? {})
   const change = async (name: string, form: GroupForm) => {
     const changed = groupChanged(group ?? {}, form)
@@ -77,7 +79,7 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
     const name = group?.groupname ?? String(form.get('groupname'))
     const all: GroupForm = { description: String(form.get('description')), externalName: String(form.get('externalName')), admin: form.has('admin'), virtualClusters: namesOf(form, 'vc') }
     setError(null)
-    ;(group ? change(name, all) : make(name, all)).then(onClose, setError)
+    void during(() => (group ? change(name, all) : make(name, all)).then(close, setError))
   }
   return (
     <Dialog title={group ? t('Change {user}', { user: group.groupname ?? '' }) : t('New group')} onClose={onClose}>
@@ -93,7 +95,7 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
         </Check>
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {group ? t('Change') : t('Make the group')}
           </Button>
         </div>

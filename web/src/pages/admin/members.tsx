@@ -5,11 +5,12 @@ import { call, enc } from '../../api/client'
 import { membersQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { USER_NAME } from '../../lib/user-name'
-import { Button, Dialog, Empty, ErrorNote, Loading, TableCard, TextField, useUndo } from '../../ui/ui'
+import { Button, Dialog, Empty, ErrorNote, Loading, TableCard, TextField, useBusy, useUndo } from '../../ui/ui'
 
 export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string; canMakeAdmins?: boolean; onClose: () => void }) {
   const { data, error: unread } = useQuery(membersQuery(group))
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
   const queries = useQueryClient()
   const undo = useUndo()
   const fresh = async () => {
@@ -24,18 +25,21 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
       await action()
       await fresh()
       if (back) undo(text, () => back().finally(() => void fresh()))
-      return true
     } catch (failure) {
       setError(failure)
-      return false
     }
   }
   const add = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = event.currentTarget
-    const user = String(new FormData(form).get('user')).trim()
+    const typed = () => String(new FormData(form).get('user')).trim()
+    const user = typed()
     const isMember = data?.some(({ username }) => username === user)
-    if (await change(t('{user} is in the group {group}.', { user, group }), () => ask('PUT', user), isMember ? null : () => ask('DELETE', user))) form.reset()
+    const put = async () => {
+      await ask('PUT', user)
+      if (typed() === user) form.reset() // else the next one is being typed
+    }
+    await during(() => change(t('{user} is in the group {group}.', { user, group }), put, isMember ? null : () => ask('DELETE', user)))
   }
   return (
     <Dialog wide title={t('Members of {name}', { name: group })} onClose={onClose}>
@@ -43,7 +47,9 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
       {error !== null && <ErrorNote error={error} />}
       <form className="row row-foot" onSubmit={(event) => void add(event)}>
         <TextField label={t('User name')} name="user" required pattern={USER_NAME} />
-        <Button type="submit">{t('Add to the group')}</Button>
+        <Button type="submit" disabled={isBusy}>
+          {t('Add to the group')}
+        </Button>
       </form>
       {!data ? (
         unread === null && <Loading />

@@ -6,15 +6,16 @@ import { quotaQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { quotaChanged, quotaIsStill, quotaOwn, type QuotaValues } from '../../lib/groups'
 import { QUOTAS, quotaName } from '../../lib/quota'
-import { Button, Dialog, ErrorNote, Loading, TextField, useUndo } from '../../ui/ui'
+import { Button, Dialog, ErrorNote, Loading, TextField, useBusy, useUndo, useWhileThere } from '../../ui/ui'
 
 export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'groups'; name: string; canChange?: boolean; onClose: () => void }) {
   const query = quotaQuery(`${of}/${enc(name)}`)
-  const { data: now, error: unread } = useQuery(query)
-  const [drawn, setDrawn] = useState(now) // what the fields began with: it may be read again while they are filled in
-  if (now && !drawn) setDrawn(now)
-  const data = drawn ?? now
+  const { data: now, error: unread, isFetchedAfterMount } = useQuery({ ...query, staleTime: 0 }) // what was kept may be old
+  const [data, setData] = useState<typeof now>() // what the fields began with: it may be read again while they are filled in
+  if (!data && now && isFetchedAfterMount && unread === null) setData(now)
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const queries = useQueryClient()
   const undo = useUndo()
   const set = (values: QuotaValues) => call('PUT', `/api/v2/${of}/${enc(name)}/quota`, { json: values }).finally(() => queries.invalidateQueries({ queryKey: ['quota'] }))
@@ -31,7 +32,7 @@ export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'g
           await set(back)
         })
       }
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
     }
@@ -47,7 +48,7 @@ export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'g
       {!data ? (
         unread === null && <Loading />
       ) : (
-        <form className="stack" onSubmit={(event) => void submit(event)}>
+        <form className="stack" onSubmit={(event) => void during(() => submit(event))}>
           {error !== null && <ErrorNote error={error} />}
           <p className="quiet">{of === 'users' ? t('Empty: the largest of the user’s groups counts, or none.') : t('Each member may have so much; empty: no limit.')}</p>
           <div className="fields">
@@ -68,7 +69,7 @@ export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'g
           <div className="dialog-foot">
             <Button onClick={onClose}>{canChange ? t('Cancel') : t('Close')}</Button>
             {canChange && (
-              <Button type="submit" kind="main">
+              <Button type="submit" kind="main" disabled={isBusy}>
                 {t('Change')}
               </Button>
             )}

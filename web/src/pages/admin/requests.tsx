@@ -36,7 +36,7 @@ function AcceptDialog({ request, onClose }: DecisionProps) {
     toast(t('The request of {name} is accepted.', { name: request.username }))
   }
   return (
-    <Confirm title={t('Accept the request of {name}?', { name: request.username })} action={t('Accept')} onClose={onClose} onConfirm={confirm}>
+    <Confirm title={t('Accept the request of {name}?', { name: request.username })} action={t('Accept')} disabled={!groups && !error} onClose={onClose} onConfirm={confirm}>
       {request.kind === 'account' ? (
         <p>{t('{name} becomes a user with the password that was typed in, and the mail address {email}. Nobody has checked that address: accept whom you know.', { name: request.username, email: request.email ?? '' })}</p>
       ) : (

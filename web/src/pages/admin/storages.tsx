@@ -10,7 +10,7 @@ import { bytes } from '../../lib/format'
 import { groupPatch } from '../../lib/groups'
 import { grantOf, grantSet, storageWhere, type Grant } from '../../lib/storages'
 import { Link } from '../../router'
-import { Button, Dialog, Empty, ErrorNote, Loading, Meter, Said, SelectField, TableCard, useUndo } from '../../ui/ui'
+import { Button, Dialog, Empty, ErrorNote, Loading, Meter, Said, SelectField, TableCard, useBusy, useUndo, useWhileThere } from '../../ui/ui'
 
 type Storage = Schema['StorageHealth']
 
@@ -51,6 +51,8 @@ async function eachOf<T>(items: T[], nameOf: (item: T) => string, action: (item:
 function GrantDialog({ storage, groups, onClose }: { storage: string; groups: Group[]; onClose: () => void }) {
   const [drawn] = useState(groups) // they may be read again while this is open
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const queries = useQueryClient()
   const undo = useUndo()
   const fresh = () => Promise.all(['groups', 'users', 'storages'].map((key) => queries.invalidateQueries({ queryKey: [key] })))
@@ -71,7 +73,7 @@ function GrantDialog({ storage, groups, onClose }: { storage: string; groups: Gr
         ({ name }) => name,
         async ({ name, was, grant }) => done.push(await grantChange(name, storage, was, grant)),
       )
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
     }
@@ -81,7 +83,7 @@ function GrantDialog({ storage, groups, onClose }: { storage: string; groups: Gr
   }
   return (
     <Dialog title={t('Groups that may use {name}', { name: storage })} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onSubmit={(event) => void during(() => submit(event))}>
         {error !== null && <ErrorNote error={error} />}
         <p className="quiet">{t('The first storage of a group is the default of its members: a job that asks for its default storages has it. Administrators may use all storages.')}</p>
         {!drawn.length && <p>{t('There is no group.')}</p>}
@@ -96,7 +98,7 @@ function GrantDialog({ storage, groups, onClose }: { storage: string; groups: Gr
         </div>
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {t('Change')}
           </Button>
         </div>

@@ -11,7 +11,7 @@ import { USER_NAME } from '../../lib/user-name'
 import { clustersOwn, fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange, type UserFields } from '../../lib/users'
 import { useSearch } from '../../router'
 import { useAwaited } from '../../ui/in-order'
-import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, OnceButton, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, OnceButton, SelectField, TableCard, TextField, useBusy, useToast, useUndo, useWhileThere } from '../../ui/ui'
 import { GoTo } from '../../ui/go-to'
 import { Choices, namesOf } from './choices'
 import { PasswordsDialog } from './passwords'
@@ -44,6 +44,8 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
   const toast = useToast()
   const undo = useUndo()
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const [name, setName] = useState(user?.username ?? '')
   const [usedName, setUsedName] = useState<string | null>(null) // which was refused, because a removed user had it
   const [password, setPassword] = useState(user ? '' : passwordNew())
@@ -71,7 +73,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
         toast(t('{user} is made.', { user: username }))
       }
       await queries.invalidateQueries({ queryKey: ['users'] })
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
       if (failure instanceof ApiError && failure.code === 'UsedNameError') setUsedName(username)
@@ -80,7 +82,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
   }
   return (
     <Dialog title={user ? t('Change {user}', { user: user.username ?? '' }) : t('New user')} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onSubmit={(event) => void during(() => submit(event))}>
         {error !== null && <ErrorNote error={error} />}
         {!user && <TextField label={t('User name')} value={name} required pattern={USER_NAME} onChange={(event) => setName(event.target.value)} hint={t('Letters, digits, _ . -')} />}
         <TextField label={t('Mail address')} name="email" type="email" defaultValue={user?.email} />
@@ -106,7 +108,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
         )}
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {user ? t('Change') : t('Make the user')}
           </Button>
         </div>

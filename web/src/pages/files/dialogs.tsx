@@ -6,7 +6,7 @@ import { languageGet, t } from '../../i18n/i18n'
 import { lastName, pathJoin, pathOf, placeName, type StorageFile } from '../../lib/files'
 import { bytes, clock } from '../../lib/format'
 import type { Upload } from '../../lib/uploads'
-import { Button, Confirm, Dialog, ErrorNote, TextField, useToast, useUndo } from '../../ui/ui'
+import { Button, Confirm, Dialog, ErrorNote, TextField, useToast, useUndo, useWhileThere } from '../../ui/ui'
 
 export type Asked = { kind: 'folder' } | { kind: 'rename'; file: StorageFile } | { kind: 'remove'; files: StorageFile[] } | { kind: 'replace'; upload: Upload; there: StorageFile }
 
@@ -21,12 +21,13 @@ interface Props {
 function NameDialog({ title, label, hint, value, action, onClose, onName }: { title: string; label: string; hint: string; value: string; action: string; onClose: () => void; onName: (name: string) => Promise<void> }) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const close = useWhileThere(onClose)
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     setBusy(true)
     try {
       await onName(String(new FormData(event.currentTarget).get('name')))
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
       setBusy(false)

@@ -1,8 +1,9 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { enc, type JobDetail } from '../../api/client'
 import { pollMs, taskQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { readAgain, useWhenEnded } from '../../lib/changes'
 import { isLive } from '../../lib/job-state'
 import { TaskStates } from '../../lib/task-states'
 import { useSearch } from '../../router'
@@ -15,6 +16,16 @@ const BESIDE_MAX = 3 // a browser has six connections to a server, and each log 
 const elsewhere = { attempt: null, at: null } // of another task
 const STREAMS = ['all', 'stdout', 'stderr', 'runtime'] as const
 
+/** The row of a task, which is read again and again while the job says that the task has not ended, and once more then. */
+function useTaskRow(name: string, states: TaskStates, role: string, index: number) {
+  const isTaskLive = isLive(states.stateOf({ role, index }))
+  const queries = useQueryClient()
+  useWhenEnded(isTaskLive, () => {
+    for (const kind of ['tasks', 'task']) readAgain(queries, { queryKey: ['job', name, kind] })
+  })
+  return useQuery({ ...taskRowQuery(name, role, index), enabled: index < states.countOf(role), refetchInterval: isTaskLive ? pollMs : false })
+}
+
 /** Which task, which attempt of it, which stream; all of it in the address. */
 export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
   const [search, change] = useSearch()
@@ -24,7 +35,7 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
   const count = states.countOf(role)
   const wanted = Number(search.get('index') ?? 0)
   const index = wanted < count ? wanted : 0
-  const { data: task, error } = useQuery({ ...taskRowQuery(name, role, index), enabled: count > 0, refetchInterval: () => (isLive(states.stateOf({ role, index })) ? pollMs() : false) })
+  const { data: task, error } = useTaskRow(name, states, role, index)
   const latest = detail.jobStatus?.attemptId ?? 0
   const jobAttempt = Number(search.get('run') ?? latest)
   const at = search.get('at')
@@ -141,7 +152,8 @@ function Beside({ detail, name, entries, onClose }: { detail: JobDetail; name: s
 }
 
 function BesideLog({ detail, name, role, index, onClose }: { detail: JobDetail; name: string; role: string; index: number; onClose: () => void }) {
-  const { data: task } = useQuery(taskRowQuery(name, role, index))
+  const states = useMemo(() => TaskStates.of(detail), [detail])
+  const { data: task } = useTaskRow(name, states, role, index)
   if (!task) return null
   const url = `/api/v2/jobs/${enc(name)}/attempts/${detail.jobStatus?.attemptId ?? 0}/taskRoles/${enc(role)}/taskIndex/${index}/attempts/${task.attemptId}/logs/all`
   return (

@@ -6,7 +6,7 @@ import { infoQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { isNamed, portName } from '../../lib/port-names'
 import { TaskStates } from '../../lib/task-states'
-import { Button, Dialog, Empty, ErrorNote, Loading, SelectField, TextField } from '../../ui/ui'
+import { Button, Dialog, Empty, ErrorNote, Loading, SelectField, TextField, useBusy, useWhileThere } from '../../ui/ui'
 
 const SHOWN_MAX = 1000 // running tasks to choose among
 
@@ -27,10 +27,13 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
   const { data: info } = useQuery(infoQuery)
   const states = useMemo(() => TaskStates.of(detail), [detail])
   const running = useMemo(() => states.numbers('RUNNING').slice(0, SHOWN_MAX), [states])
-  const [chosen, setChosen] = useState(0)
+  const [chosen, setChosen] = useState(-1) // a task by its number: others end meanwhile
   const [way, setWay] = useState<string | null>(null)
   const [error, setError] = useState<unknown>(null)
-  const place = states.place(running[Math.min(chosen, running.length - 1)] ?? -1)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
+  const shown = running.includes(chosen) ? chosen : (running[0] ?? -1)
+  const place = states.place(shown)
   const { data: task, isLoading } = useQuery({ ...taskRowQuery(name, place?.role ?? '', place?.index ?? 0), enabled: !!place })
   const places = placesOf(task?.containerPorts ?? undefined)
   const open = async (event: FormEvent<HTMLFormElement>) => {
@@ -50,7 +53,7 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
         return
       }
       tab.location.replace(uri)
-      onClose()
+      close()
     } catch (failure) {
       tab?.close()
       setError(failure)
@@ -65,15 +68,15 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
       ) : !task || !places.length ? (
         <Empty title={t('No task of this job runs')}>{t('A port can be opened while its task runs.')}</Empty>
       ) : (
-        <form className="stack" onSubmit={(event) => void open(event)}>
+        <form className="stack" onSubmit={(event) => void during(() => open(event))}>
           {error !== null && <ErrorNote error={error} />}
           <p className="quiet">{t('A notebook, TensorBoard or another page that a task serves. It opens in a tab of its own, for you alone and for 8 hours at most.')}</p>
-          <SelectField label={t('Task')} value={chosen} onChange={(event) => setChosen(Number(event.target.value))}>
-            {running.map((number, index) => {
-              const { role, index: task } = states.place(number)!
+          <SelectField label={t('Task')} value={shown} onChange={(event) => setChosen(Number(event.target.value))}>
+            {running.map((number) => {
+              const { role, index } = states.place(number)!
               return (
-                <option key={number} value={index}>
-                  {role}[{task}]
+                <option key={number} value={number}>
+                  {role}[{index}]
                 </option>
               )
             })}
@@ -95,7 +98,7 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
           )}
           <div className="dialog-foot">
             <Button onClick={onClose}>{t('Cancel')}</Button>
-            <Button type="submit" kind="main">
+            <Button type="submit" kind="main" disabled={isBusy}>
               {t('Open')}
             </Button>
           </div>

@@ -9,7 +9,7 @@ import { t } from '../../i18n/i18n'
 import { fileSave } from '../../lib/csv'
 import { carryPath, transferOf, transferTag, type OtherCluster } from '../../lib/transfer'
 import { Link } from '../../router'
-import { Button, Check, Dialog, Empty, ErrorNote, Loading, SelectField, useToast } from '../../ui/ui'
+import { Button, Check, Dialog, Empty, ErrorNote, Loading, SelectField, useBusy, useToast, useWhileThere } from '../../ui/ui'
 
 /** Where the job has been sent, as its tags say. */
 export function Transfers({ tags }: { tags: string[] }) {
@@ -54,6 +54,8 @@ function Way({ name, tags, file, clusters, isJobLive, onClose }: { name: string;
   const [chosen, setChosen] = useState(0)
   const [error, setError] = useState<unknown>(null)
   const [isStop, setStop] = useState(false)
+  const close = useWhileThere(onClose)
+  const [isMarking, during] = useBusy()
   const queries = useQueryClient()
   const toast = useToast()
   const cluster = clusters[chosen] ?? clusters[0]!
@@ -64,7 +66,7 @@ function Way({ name, tags, file, clusters, isJobLive, onClose }: { name: string;
   const isOpened = tags.includes(tried)
   const run = (action: () => Promise<unknown>) => {
     setError(null)
-    action()
+    return action()
       .catch(setError)
       .finally(() => void queries.invalidateQueries({ queryKey: ['job', name] }))
   }
@@ -72,7 +74,7 @@ function Way({ name, tags, file, clusters, isJobLive, onClose }: { name: string;
   const open = () => {
     window.open(uri + (path ?? '/submit.html'), '_blank', 'noopener,noreferrer')
     if (!path) save()
-    if (!isOpened) run(() => tagAdd(name, tried))
+    if (!isOpened) void run(() => tagAdd(name, tried))
   }
   const mark = () =>
     run(async () => {
@@ -80,7 +82,7 @@ function Way({ name, tags, file, clusters, isJobLive, onClose }: { name: string;
       if (isOpened) await tagRemove(name, tried)
       if (isStop && isJobLive) await jobStop(name)
       toast(t('{name} is marked as transferred.', { name }))
-      onClose()
+      close()
     })
   return (
     <div className="stack">
@@ -117,7 +119,7 @@ function Way({ name, tags, file, clusters, isJobLive, onClose }: { name: string;
       <div className="dialog-foot">
         <Button onClick={onClose}>{t('Close')}</Button>
         {isOpened && (
-          <Button kind="main" onClick={mark}>
+          <Button kind="main" disabled={isMarking} onClick={() => void during(mark)}>
             {t('Mark it as transferred')}
           </Button>
         )}

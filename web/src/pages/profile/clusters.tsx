@@ -5,7 +5,7 @@ import { clusterAdd, clusterRemove, clustersOfUser } from '../../api/bound-clust
 import type { User } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { uriOf, type OtherCluster } from '../../lib/transfer'
-import { Button, Dialog, ErrorNote, SelectField, TextField, useToast, useUndo } from '../../ui/ui'
+import { Button, Dialog, ErrorNote, SelectField, TextField, useBusy, useToast, useUndo, useWhileThere } from '../../ui/ui'
 
 export function OtherClusters({ user }: { user: User }) {
   const name = user.username ?? ''
@@ -54,6 +54,8 @@ export function OtherClusters({ user }: { user: User }) {
 
 function ClusterDialog({ user, taken, onClose, onDone }: { user: string; taken: string[]; onClose: () => void; onDone: () => Promise<unknown> }) {
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const [isWrong, setWrong] = useState(false)
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -63,7 +65,8 @@ function ClusterDialog({ user, taken, onClose, onDone }: { user: string; taken: 
     setWrong(!uri)
     setError(taken.includes(alias) ? new Error(t('There is a cluster {name} already.', { name: alias })) : null)
     if (!uri || taken.includes(alias)) return
-    clusterAdd(user, { alias, uri, kind: form.get('kind') === 'openpai' ? 'openpai' : 'skep' }).then(() => void onDone().then(onClose), setError)
+    const kind = form.get('kind') === 'openpai' ? 'openpai' : 'skep'
+    void during(() => clusterAdd(user, { alias, uri, kind }).then(() => onDone().then(close), setError))
   }
   return (
     <Dialog title={t('Add a cluster')} onClose={onClose}>
@@ -77,7 +80,7 @@ function ClusterDialog({ user, taken, onClose, onDone }: { user: string; taken: 
         </SelectField>
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {t('Add')}
           </Button>
         </div>

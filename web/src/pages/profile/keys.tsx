@@ -5,7 +5,7 @@ import { call, enc, get, type User } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { fileSave } from '../../lib/csv'
 import { canMakeKeys, isPublicKey, keyMake, type KeyKind, type KeyPair } from '../../lib/ssh-key'
-import { Button, Confirm, Copy, Dialog, Empty, ErrorNote, SelectField, TextField, useToast, useUndo } from '../../ui/ui'
+import { Button, Confirm, Copy, Dialog, Empty, ErrorNote, SelectField, TextField, useBusy, useToast, useUndo, useWhileThere } from '../../ui/ui'
 
 interface SshKey {
   title: string
@@ -93,6 +93,8 @@ interface DialogProps {
 
 function AddDialog({ onClose, onSave }: DialogProps) {
   const [error, setError] = useState<unknown>(null)
+  const [isBusy, during] = useBusy()
+  const close = useWhileThere(onClose)
   const [isWrong, setWrong] = useState(false)
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -100,7 +102,7 @@ function AddDialog({ onClose, onSave }: DialogProps) {
     const value = String(form.get('value')).trim()
     setError(null)
     setWrong(!isPublicKey(value))
-    if (isPublicKey(value)) onSave({ title: String(form.get('title')), value, time: Date.now() }).then(onClose, setError)
+    if (isPublicKey(value)) void during(() => onSave({ title: String(form.get('title')), value, time: Date.now() }).then(close, setError))
   }
   return (
     <Dialog title={t('Add a key')} onClose={onClose}>
@@ -110,7 +112,7 @@ function AddDialog({ onClose, onSave }: DialogProps) {
         <TextField label={t('Public key')} name="value" required placeholder="ssh-ed25519 AAAA…" error={isWrong ? t('This is no public key: it begins with ssh- or ecdsa-, and stands in a file that ends with .pub.') : null} />
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
+          <Button type="submit" kind="main" disabled={isBusy}>
             {t('Add')}
           </Button>
         </div>
@@ -125,6 +127,7 @@ export function MakeDialog({ user, onClose, onSave }: DialogProps & { user: stri
   const [isBusy, setBusy] = useState(false)
   const [made, setMade] = useState<{ title: string; pair: KeyPair } | null>(null)
   const [isSaved, setSaved] = useState(false)
+  const close = useWhileThere(onClose)
   const run = (action: Promise<unknown>) => {
     setError(null)
     setBusy(true)
@@ -171,7 +174,7 @@ export function MakeDialog({ user, onClose, onSave }: DialogProps & { user: stri
             >
               {t('Save the private key')}
             </Button>
-            <Button kind={isSaved ? 'main' : undefined} disabled={!isSaved || isBusy} onClick={() => run(onSave({ title: made.title, value: made.pair.publicKey, time: Date.now() }).then(onClose))}>
+            <Button kind={isSaved ? 'main' : undefined} disabled={!isSaved || isBusy} onClick={() => run(onSave({ title: made.title, value: made.pair.publicKey, time: Date.now() }).then(close))}>
               {t('Add the public key')}
             </Button>
           </div>

@@ -45,7 +45,7 @@ const Commands = later(() => import('../../editor/commands'), null)
 interface Props extends Editing {
   form: JobForm
   vcs: string[]
-  notices: NoticeKind[] // of which changes the person wants to be told
+  notices: NoticeKind[] | null // of which changes the person wants to be told; null: it is not known yet
   isTemplate: boolean // its parameters are what one is asked for
 }
 

@@ -18,8 +18,8 @@ const NOTICES_USUAL: NoticeKind[] = ['succeeded', 'failed'] // how it ends, unle
 
 const LOGS = '/mnt/tensorboard' // as OpenPAI's portal
 
-/** `usual`: of which changes the person wants to be told; none: that is not said. */
-export function Tools({ form, text, setText, usual }: Editing & { form: JobForm; usual: NoticeKind[] }) {
+/** `usual`: of which changes the person wants to be told; none: that is not said; null: it is not known yet. */
+export function Tools({ form, text, setText, usual }: Editing & { form: JobForm; usual: NoticeKind[] | null }) {
   const set = (name: PluginName, parameters: Record<string, unknown> | null) => setText(pluginSet(text, name, parameters))
   return (
     <section className="card" aria-label={t('Tools')}>
@@ -32,7 +32,11 @@ export function Tools({ form, text, setText, usual }: Editing & { form: JobForm;
         TensorBoard
       </Check>
       {form.tensorboard && <Tensorboard isLabelled={form.roles.some((role) => role.ports.some(([label]) => label === TENSORBOARD))} board={form.tensorboard} text={text} setText={setText} />}
-      <Check checked={form.notices.length > 0} onChange={(event) => setText(noticesSet(text, event.target.checked ? (usual.length ? usual : NOTICES_USUAL) : []))}>
+      <Check
+        checked={form.notices.length > 0}
+        disabled={!usual && form.notices.length === 0}
+        onChange={(event) => setText(noticesSet(text, event.target.checked ? (usual?.length ? usual : NOTICES_USUAL) : []))}
+      >
         {t('Tell me when the job changes')}
       </Check>
       {form.notices.length > 0 && <Notices asked={form.notices} text={text} setText={setText} />}

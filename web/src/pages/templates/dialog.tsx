@@ -6,7 +6,7 @@ import { userQuery } from '../../api/queries'
 import { templateAdd, templateSet, templatesQuery, type Template, type TemplateWrite } from '../../api/templates'
 import { t } from '../../i18n/i18n'
 import { withoutSecrets, wordsOf } from '../../lib/templates'
-import { Button, Check, Dialog, ErrorNote, Field, SelectField, TextField, useToast } from '../../ui/ui'
+import { Button, Check, Dialog, ErrorNote, Field, SelectField, TextField, useToast, useWhileThere } from '../../ui/ui'
 
 type Share = 'private' | 'groups' | 'public'
 
@@ -22,6 +22,7 @@ export function TemplateDialog({ template, text, suggested, onClose }: { templat
   const [share, setShare] = useState<Share>(shareOf(template))
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const close = useWhileThere(onClose)
   const queries = useQueryClient()
   const toast = useToast()
   const groups = [...new Set([...(me?.grouplist ?? []), ...(template?.groupList ?? [])])]
@@ -49,7 +50,7 @@ export function TemplateDialog({ template, text, suggested, onClose }: { templat
       const reply = id ? await templateSet(id, fields) : await templateAdd(fields)
       await queries.invalidateQueries({ queryKey: ['templates'] })
       toast(reply.status === 'pending' ? t('{name} is saved. Others see it once an administrator has approved it.', { name }) : t('{name} is saved as a template.', { name }))
-      onClose()
+      close()
     } catch (failure) {
       setError(failure)
       setBusy(false)
