@@ -33,6 +33,7 @@ struct launch_mail {
 struct launcher {
     struct server *server;
     struct mailbox mailbox;
+    _Atomic size_t count; /* of mails that are neither done nor among those of `waiting` */
     pthread_t thread;
     bool is_running;
     struct { /* of each engine, until it is open */
@@ -71,8 +72,11 @@ static void launcher_post(struct launcher *launcher, const struct launch_mail *w
 {
     struct launch_mail *mail = mem_alloc(sizeof *mail);
     *mail = *what;
-    if (mailbox_post(&launcher->mailbox, &mail->mail, NULL) < 0)
-        mem_free(mail); /* ending: the next server does it */
+    atomic_fetch_add(&launcher->count, 1);
+    if (mailbox_post(&launcher->mailbox, &mail->mail, NULL) == 0)
+        return;
+    mem_free(mail); /* ending: the next server does it */
+    atomic_fetch_sub(&launcher->count, 1);
 }
 
 /* Has its engine tasks that must be told where their peers are? */
@@ -402,7 +406,7 @@ static bool is_past_create(const struct launch_mail *mail, struct attempt_id fir
     return !mail->is_peers && mail->kind == COMMAND_CREATE && mail->attempt.v < first.v;
 }
 
-static void past_creates_drop(struct mail **at, struct attempt_id first)
+static void past_creates_drop(struct launcher *launcher, struct mail **at, struct attempt_id first)
 {
     while (*at) {
         struct launch_mail *mail = (struct launch_mail *)(void *)*at;
@@ -412,6 +416,7 @@ static void past_creates_drop(struct mail **at, struct attempt_id first)
         }
         *at = mail->mail.next;
         mem_free(mail);
+        atomic_fetch_sub(&launcher->count, 1);
     }
 }
 
@@ -422,9 +427,9 @@ static void engine_opened(struct launcher *launcher, const struct launch_mail *o
     struct mail *waiting = launcher->waiting[engine].first;
     launcher->waiting[engine].first = NULL;
     launcher->waiting[engine].last = &launcher->waiting[engine].first;
-    atomic_store(&launcher->waiting[engine].count, 0);
+    atomic_fetch_add(&launcher->count, atomic_exchange(&launcher->waiting[engine].count, 0));
     launcher->is_open[engine] = true;
-    past_creates_drop(&waiting, opening->attempt);
+    past_creates_drop(launcher, &waiting, opening->attempt);
     mails_run(launcher, waiting);
 }
 
@@ -438,6 +443,7 @@ static void mails_run(struct launcher *launcher, struct mail *mails)
             *launcher->waiting[mail->engine].last = &mail->mail;
             launcher->waiting[mail->engine].last = &mail->mail.next;
             atomic_fetch_add(&launcher->waiting[mail->engine].count, 1);
+            atomic_fetch_sub(&launcher->count, 1);
             continue;
         }
         if (mail->is_opening)
@@ -445,6 +451,7 @@ static void mails_run(struct launcher *launcher, struct mail *mails)
         else
             run(launcher, mail);
         mem_free(mail);
+        atomic_fetch_sub(&launcher->count, 1);
     }
 }
 
@@ -504,7 +511,7 @@ void launcher_free(struct launcher *launcher)
 
 size_t launcher_count(struct launcher *launcher)
 {
-    return mailbox_count(&launcher->mailbox);
+    return atomic_load(&launcher->count);
 }
 
 size_t launcher_held_count(const struct launcher *launcher, uint8_t engine)

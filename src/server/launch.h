@@ -31,7 +31,8 @@ void launcher_forget(struct launcher *launcher, uint8_t engine, struct attempt_i
 void launcher_stop(struct launcher *launcher);
 void launcher_free(struct launcher *launcher);
 
-/* Commands that wait for their turn, and those that wait until the engine is open; any thread. */
+/* Commands that wait for their turn or are being carried out, and those that wait until the engine
+ * is open; any thread. */
 size_t launcher_count(struct launcher *launcher);
 size_t launcher_held_count(const struct launcher *launcher, uint8_t engine);
 

@@ -434,6 +434,8 @@ static void rules_copy(struct fake *fake, const struct engine_fake_config *confi
     };
 }
 
+/* In real time they are told to whoever lists, and only then: told before as well, one may come a
+ * second time at any moment. Whoever makes the time pass has nothing to list at first. */
 static void nodes_make(struct fake *fake)
 {
     fake->nodes = mem_zero(fake->config.node_count, sizeof *fake->nodes);
@@ -441,7 +443,8 @@ static void nodes_make(struct fake *fake)
         cleanup_buf struct buf name = BUF_INIT;
         buf_format(&name, "%.40s%u", fake->config.node_prefix, i);
         memcpy(fake->nodes[i].name, buf_cstr(&name), name.length + 1);
-        timers_set(&fake->timers, fake_due_key(i, DUE_NODES), 0);
+        if (fake->config.is_time_virtual)
+            timers_set(&fake->timers, fake_due_key(i, DUE_NODES), 0);
     }
     if (fake->config.lose_every_ms)
         timers_set(&fake->timers, fake_due_key(0, DUE_LOSE), fake->config.lose_every_ms);

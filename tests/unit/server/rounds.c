@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "engine/fake/fake.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 
 int setup_quiet(void **state)
@@ -125,7 +126,7 @@ void tell_end(struct world *world, struct attempt_id attempt, const struct exit_
             .kind = ENGINE_EXITED, .attempt = attempt, .exit = exit, .reason = "", .message = ""});
 }
 
-bool is_alerted(struct world *world, const char *name)
+static bool is_alerted(struct world *world, const char *name)
 {
     struct alert *alerts;
     size_t count;
@@ -136,6 +137,16 @@ bool is_alerted(struct world *world, const char *name)
         if (strcmp(alerts[i].name, name) == 0 && !alerts[i].ended_ms)
             return true;
     return false;
+}
+
+void alert_await(struct world *world, const char *name, bool stands)
+{
+    const int64_t end_ms = clock_monotonic_ms() + WAIT_S * 1000;
+
+    while (is_alerted(world, name) != stands) {
+        assert_true(clock_monotonic_ms() < end_ms);
+        sched_yield();
+    }
 }
 
 struct store_notices messages(struct world *world)

@@ -38,8 +38,9 @@ void containers_await_none(struct world *world);
 /* The engine tells of an end. */
 void tell_end(struct world *world, struct attempt_id attempt, const struct exit_report *exit);
 
-/* Whether an alert of this name stands. */
-bool is_alerted(struct world *world, const char *name);
+/* Wait until an alert of this name stands, or none does: a round is shared by all who ask within a
+ * second of it. */
+void alert_await(struct world *world, const char *name, bool stands);
 
 /* Those that wait for a webhook that is away. */
 struct store_notices messages(struct world *world);

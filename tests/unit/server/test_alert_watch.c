@@ -21,11 +21,11 @@ static int setup_node(void **state)
 {
     const int code = setup(state);
     struct world *world = *state;
-    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
     struct store_nodes nodes;
-    do
-        assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
-    while (nodes.count == 0 && sched_yield() == 0);
+    metric_await(world, "skep_nodes", 1); /* is counted once its row is stored */
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
+    assert_int_equal(nodes.count, 1);
     node_name = nodes.items[0].facts.name;
     world->service->reader_put(world->service->context, reader);
     return code;
@@ -125,10 +125,16 @@ static void a_server_that_ends_finds_nothing(void **state)
 {
     struct world *world = *state;
     list(world);
-    const size_t before = count;
+    const struct alert *before = alerts;
+    const size_t before_count = count;
     server_drain(world->server);
     list(world);
-    assert_int_equal(count, before);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < before_count && strcmp(before[at].name, alerts[i].name) != 0)
+            at++;
+        assert_true(at < before_count);
+    }
     assert_null(alert_of("PaiServicePodNotReady", "running"));
 }
 

@@ -171,7 +171,7 @@ static void a_stop_leaves_out_a_job_whose_end_is_refused(void **state)
     world_start(world);
     nothing_more_is_set_aside(world, 0);
     assert_int_equal(metric(world, "skep_jobs_quarantined"), 1);
-    assert_true(is_alerted(world, "JobsQuarantined"));
+    alert_await(world, "JobsQuarantined", true);
     quarantine_leave(world, job, PUBLIC_STOPPED);
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
 }

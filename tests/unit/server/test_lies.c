@@ -527,8 +527,10 @@ static void a_launch_keeps_what_it_began_with_over_reloads(void **state)
     server_reload(world->server, config_of(world, "storages: [{name: corpus, directory: /etc}]\n"));
     server_reload(world->server, config_of(world, "storages: [{name: other, directory: /bin}]\n"));
     settle(world);
+    assert_int_equal(metric(world, "skep_commands_waiting"), 2); /* one is being carried out */
     liar_release(source);
     assert_string_equal(source, "/usr");
+    metric_await(world, "skep_commands_waiting", 0);
 }
 
 /* Its numbers are used up, though the rows know nothing of them (they are a copy of long ago). */

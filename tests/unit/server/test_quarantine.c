@@ -126,9 +126,9 @@ static void what_becomes_due_and_cannot_be_stored_ends_one_job(void **state)
     world_stop(world);
     world_start(world); /* what has taken its place is no contradiction */
     assert_int_equal(metric(world, "skep_jobs_quarantined"), 1);
-    assert_true(is_alerted(world, "JobsQuarantined"));
+    alert_await(world, "JobsQuarantined", true);
     quarantine_leave(world, bad, PUBLIC_FAILED); /* its limit had passed */
-    assert_false(is_alerted(world, "JobsQuarantined"));
+    alert_await(world, "JobsQuarantined", false);
     assert_int_equal(stories_of_quarantine(world, bad), 1);
     assert_int_equal(act(world, SERVICE_DELETE, bad), 0); /* as any other */
 }

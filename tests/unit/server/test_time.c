@@ -360,11 +360,26 @@ static struct node_record node_named(struct world *world, const char *name)
     return (struct node_record){0};
 }
 
+/* Until the engine has told of it since the start. */
+static void node_await_seen(struct world *world, const char *name)
+{
+    bool is_seen = false;
+
+    while (!is_seen) {
+        sched_yield();
+        pthread_mutex_lock(&world->server->state_lock);
+        const struct node_known *known = server_node_find(world->server, name);
+        is_seen = known && known->is_seen;
+        pthread_mutex_unlock(&world->server->state_lock);
+    }
+}
+
 /* Of the machines in the rows, those that the engine has not spoken of for a minute are gone, and
  * no others. */
 static void machines_that_nobody_speaks_of_are_lost(void **state)
 {
     struct world *world = *state;
+    struct wait first;
 
     tell_node(world, "gone", true);
     tell_node(world, "sick", false);
@@ -374,13 +389,16 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     assert_string_equal(node_named(world, "sick").facts.reason, "its disk is full");
     world_stop(world);
     world_start(world);
+    node_await_seen(world, "fake0");
     tell_node(world, "sick", true);
     settle(world);
     server_reload(world->server, config_of(world, "")); /* a round of upkeep */
     settle(world);
     assert_false(node_named(world, "gone").is_lost);
+    round_begin(world, &first);
     world->server->core.begin_ms -= UPKEEP_MS;
     world->server->engines.items[0].open_ms -= UPKEEP_MS;
+    round_end(&first);
     server_reload(world->server, config_of(world, ""));
     settle(world);
     assert_true(node_named(world, "gone").is_lost);

@@ -19,10 +19,14 @@ static void make_old(struct world *world, int count)
     world_start(world);
 }
 
-/* A round of upkeep. */
+/* A round of upkeep, which finds that they may be tried again. */
 static void retain(struct world *world)
 {
+    struct wait first;
+
+    round_begin(world, &first);
     world->server->core.unpurged.retry_ms = 0;
+    round_end(&first);
     server_reload(world->server, config_of(world, "retention: {jobDays: 7}\n"));
 }
 

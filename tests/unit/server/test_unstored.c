@@ -90,6 +90,18 @@ static void nodes_refuse(struct world *world, int nodes)
     clock_pass(3 * (int64_t)HALF_LIFE_MS);
 }
 
+/* A round of it, which finds that the rows may be tried again. */
+static void upkeep(struct world *world)
+{
+    struct wait first;
+
+    round_begin(world, &first);
+    world->server->core.unstored.retry_ms = 0;
+    round_end(&first);
+    server_reload(world->server, config_of(world, world->extra));
+    settle(world);
+}
+
 static void what_becomes_due_of_a_node_refuses_nobody(void **state)
 {
     struct world *world = *state;
@@ -101,7 +113,7 @@ static void what_becomes_due_of_a_node_refuses_nobody(void **state)
     ask_act(world, &stop, SERVICE_STOP, runs);
     assert_int_equal(wait_for(&stop), 0);
     metric_await(world, "skep_nodes_unstored", 1);
-    assert_true(is_alerted(world, "NodesUnstored"));
+    alert_await(world, "NodesUnstored", true);
     assert_true(is_writable(world));
     const uint64_t failures = metric(world, "skep_store_commit_failures_total");
     /* what else happens at the node is stored, but for its row */
@@ -114,14 +126,12 @@ static void what_becomes_due_of_a_node_refuses_nobody(void **state)
     for (int i = 0; i < 2; i++) {
         if (i == 1)
             assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
-        world->server->core.unstored.retry_ms = 0;
-        server_reload(world->server, config_of(world, world->extra)); /* a round of upkeep */
-        settle(world);
+        upkeep(world);
         metric_await(world, "skep_nodes_unstored", i == 0);
         assert_true((node_of(world).blame_ms == blamed_ms) == (i == 0));
     }
     assert_true(is_writable(world));
-    assert_false(is_alerted(world, "NodesUnstored"));
+    alert_await(world, "NodesUnstored", false);
 }
 
 /* All of them have become due in one step. */
@@ -142,14 +152,10 @@ static void several_nodes_refuse_nobody(void **state)
     /* one of them is taken again, whichever stands first */
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
     rows_refuse(world, "NEW.id <> 0");
-    world->server->core.unstored.retry_ms = 0;
-    server_reload(world->server, config_of(world, world->extra)); /* a round of upkeep */
-    settle(world);
+    upkeep(world);
     metric_await(world, "skep_nodes_unstored", 2);
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
-    world->server->core.unstored.retry_ms = 0;
-    server_reload(world->server, config_of(world, world->extra));
-    settle(world);
+    upkeep(world);
     metric_await(world, "skep_nodes_unstored", 0);
 }
 

@@ -319,6 +319,7 @@ static void a_series_is_read_as_a_whole(void **state)
     struct world *world = *state;
     struct job_id job;
     pthread_t thread;
+    use_watch_stop(world->server->use_watch); /* it has the same file */
     assert_int_equal(submit(world, job_text(world, "long", ""), &job), 0);
     wait_until_tasks_run(world, job);
     struct task_record task = tasks_of(world, job).items[0];

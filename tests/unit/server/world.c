@@ -385,7 +385,7 @@ int sql(struct world *world, const char *text)
 
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, WAIT_S * 1000), SQLITE_OK);
     code = sqlite3_exec(db, text, NULL, NULL, NULL);
     sqlite3_close(db);
     return code;
@@ -410,7 +410,7 @@ int64_t number(struct world *world, const char *query)
 
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, WAIT_S * 1000), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, query, -1, &statement, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
     value = sqlite3_column_int64(statement, 0);

@@ -337,7 +337,8 @@ static void a_piece_of_a_deletion_takes_no_reserve(void **state)
 
 struct power {
     const char *directory;
-    uint32_t acknowledged, at_failure;
+    _Atomic uint32_t acknowledged; /* the power may fail on the checkpoint's thread */
+    uint32_t at_failure;
     struct buf mark;
 };
 
@@ -373,9 +374,11 @@ static void check_survivors(struct world *world, uint32_t last)
 static void power_try(struct world *world, uint64_t after, unsigned seed)
 {
     struct world left = {.directory = "/tmp/test-store-left-XXXXXX"};
-    struct power power = {.directory = world->directory};
+    static struct power power; /* the power may fail later, when the world ends */
     char remove[100], path[100];
 
+    buf_release(&power.mark);
+    power = (struct power){.directory = world->directory};
     disk_lose_power(after, seed, power_failed, &power);
     for (uint32_t i = 1; i <= 40 && !disk_has_lost_power(); i++) {
         char *name = arena_format(&world->output.arena, "j%u", i);

@@ -46,7 +46,7 @@ static void second_remove(struct second *second)
 }
 
 static const char cut_all[] =
-    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> "
+    "SELECT pg_terminate_backend(pid, 180000) FROM pg_stat_activity WHERE pid <> "
     "pg_backend_pid() AND datname = current_database()";
 
 static bool has_job(struct world *world, const char *name)

@@ -79,10 +79,15 @@ static void database_make(struct world *world, const char *of)
 void world_copy(struct world *world)
 {
     const char *name = strrchr(world->address, '/'), *at = strstr(world->address, "/test");
-    char of[40];
+    char of[40], text[200];
 
     assert_non_null(name);
     snprintf(of, sizeof of, "%.*s", (int)strcspn(at + 1, "?"), at + 1);
+    /* only one that nobody uses is copied; a connection that was closed may last a while */
+    snprintf(text, sizeof text,
+             "SELECT pg_terminate_backend(pid, 180000) FROM pg_stat_activity WHERE datname = '%s'",
+             of);
+    assert_int_equal(postgres_sql(getenv("SKEP_TEST_POSTGRES"), text), 0);
     database_make(world, of);
 }
 #endif

@@ -312,6 +312,10 @@ static void test_real_time(void **state)
     (void)state;
     const struct engine_fake_rule rules[] = {{.index = -1, .run_ms = 1, .log = "bye\n"}};
     struct engine *engine = engine_make(rules, 1, false);
+    struct attempt_id *attempts;
+    size_t count;
+    assert_int_equal(engine->ops->list(engine, &attempts, &count, NULL), 0);
+    mem_free(attempts);
     create(engine, 1, "a~b", 0);
     int watch = engine->ops->log_watch(engine, (struct attempt_id){1}, LOG_ALL, NULL);
     assert_true(watch >= 0);
@@ -348,6 +352,7 @@ static void test_real_time(void **state)
                                            sizeof text, &part, NULL),
                      ERR_NOT_FOUND);
     engine->ops->free(engine);
+    assert_int_equal(heard.count, 5); /* the nodes were told once */
 }
 
 static bool is_woken(int fd)

@@ -237,9 +237,8 @@ static void a_large_log_begins_anew_between_commits(void **state)
 
     disk_on_write(DISK_DATABASE, commit_begin_beside, fixture);
     start(fixture, (struct checkpoint_limits){.due = 10, .restart = 100, .large = 200000});
-    assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 1}, NULL), 0);
     write_some(fixture, 1024);
-    assert_true(tally_await(&syncs, 1)); /* a round is over */
+    checkpoint_await(&fixture->checkpoint); /* a round is over */
     run(fixture->beside, "INSERT INTO t VALUES ('beside'); COMMIT");
     sqlite3_close(fixture->beside);
     disk_on_write(DISK_DATABASE, is_writer_held_note, fixture);
@@ -257,12 +256,9 @@ static void a_large_log_begins_anew_between_commits(void **state)
 /* A commit, and the round of the thread that it begins. */
 static void round_run(struct fixture *fixture)
 {
-    const int before = syncs.count;
-
     run(fixture->writer, "INSERT INTO t VALUES (1)");
-    assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 1}, NULL), 0);
     checkpoint_note(&fixture->checkpoint, fixture->pages);
-    assert_true(tally_await(&syncs, before + 1));
+    checkpoint_await(&fixture->checkpoint);
 }
 
 /* It reads nothing old, so all is copied beside it; but the log cannot begin anew while it reads.
