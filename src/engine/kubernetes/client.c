@@ -45,6 +45,7 @@ struct transfer {
     struct curl_slist *headers;
     struct buf answer; /* of a stream: what is left of a line */
     int64_t due_ms;
+    uint64_t number;              /* of those that are due at the same time the first comes first */
     uint32_t tries, tries_unsure; /* all; those that may have been carried out */
     uint32_t sends; /* of this try: libcurl sends again what a kept connection did not answer */
     int64_t answered_ms; /* of a stream: the head of a good answer came; 0: it did not */
@@ -63,8 +64,9 @@ struct kube_client {
     struct kube_watcher watcher;
     pthread_t thread;
     CURLM *multi;
-    pthread_mutex_t lock; /* of `inbox` */
+    pthread_mutex_t lock; /* of `inbox` and `sent` */
     struct transfer_queue inbox;
+    uint64_t sent;
     atomic_bool is_ending;
     atomic_bool has_login; /* the plugin has ended */
     /* the thread's own */
@@ -133,13 +135,18 @@ static struct transfer *queue_take(struct transfer_queue *queue)
     return transfer;
 }
 
+static bool is_before(const struct transfer *a, const struct transfer *b)
+{
+    return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->number < b->number;
+}
+
 /* Tens of thousands wait there when as many tasks have begun or ended at once. */
 static void later_put(struct kube_client *client, struct transfer *transfer)
 {
     size_t at = client->later.count;
     *ARRAY_ADD(&client->later) = transfer;
     struct transfer **items = client->later.items;
-    for (; at > 0 && items[(at - 1) / 2]->due_ms > transfer->due_ms; at = (at - 1) / 2)
+    for (; at > 0 && is_before(transfer, items[(at - 1) / 2]); at = (at - 1) / 2)
         items[at] = items[(at - 1) / 2];
     items[at] = transfer;
 }
@@ -153,9 +160,9 @@ static struct transfer *later_take(struct kube_client *client, int64_t now)
     struct transfer *first = items[0], *moved = items[--client->later.count];
     size_t at = 0;
     for (size_t below = 1; below < client->later.count; below = 2 * at + 1) {
-        if (below + 1 < client->later.count && items[below + 1]->due_ms < items[below]->due_ms)
+        if (below + 1 < client->later.count && is_before(items[below + 1], items[below]))
             below++;
-        if (items[below]->due_ms >= moved->due_ms)
+        if (is_before(moved, items[below]))
             break;
         items[at] = items[below];
         at = below;
@@ -569,6 +576,7 @@ static void due_put(struct kube_client *client, struct transfer *transfer)
                   transfer);
 }
 
+/* What is due has its place among all that is: the thread may have been away for long. */
 static void inbox_take(struct kube_client *client)
 {
     pthread_mutex_lock(&client->lock);
@@ -579,10 +587,7 @@ static void inbox_take(struct kube_client *client)
     while (!is_empty && inbox.first) {
         struct transfer *transfer = inbox.first;
         inbox.first = transfer->next;
-        if (transfer->due_ms > clock_monotonic_ms())
-            later_put(client, transfer);
-        else
-            due_put(client, transfer);
+        later_put(client, transfer);
     }
 }
 
@@ -794,6 +799,7 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
     transfer->call = *call;
     transfer->due_ms = clock_monotonic_ms() + delay_ms;
     pthread_mutex_lock(&client->lock);
+    transfer->number = client->sent++;
     queue_put(&client->inbox, transfer);
     pthread_mutex_unlock(&client->lock);
     curl_multi_wakeup(client->multi);

@@ -253,6 +253,7 @@ static void log_pause(struct kube *kube, struct kube_task *task)
     if (task->state == TASK_ENDED && pause_ms > PAUSE_ENDED_MAX_MS)
         pause_ms = PAUSE_ENDED_MAX_MS;
     task->log.again_ms = clock_monotonic_ms() + pause_ms;
+    kube->logs.pauses++;
     kube_client_send(kube->client, &call, pause_ms);
 }
 

@@ -2,7 +2,7 @@
  * docs/rfc/0017-kubernetes-engine.md, "Why a task is ended".
  *
  * skep-init is started once more in the pod, to write the file (init/reason.c). Nobody waits for
- * that longer than KUBE_REASON_MS: the end of a task does not depend on it.
+ * that longer than a part of the task's grace: the end of a task does not depend on it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,6 +29,15 @@ static void reason_over(struct kube *kube, struct attempt_id attempt)
         kube_task_end(kube, task);
 }
 
+/* So long is it waited for: who gives a task long to end lets it have long to hear of that. */
+static uint32_t limit_ms(uint32_t grace_ms)
+{
+    const uint32_t part_ms = grace_ms / KUBE_REASON_PART;
+    if (part_ms < KUBE_REASON_MS)
+        return KUBE_REASON_MS;
+    return part_ms < KUBE_REASON_MAX_MS ? part_ms : KUBE_REASON_MAX_MS;
+}
+
 /* --- the program --- */
 
 static void trouble_log(struct attempt_id attempt, const char *why)
@@ -38,13 +47,13 @@ static void trouble_log(struct attempt_id attempt, const char *why)
 }
 
 /* Until it has ended; the engine's end cuts it short. */
-static bool is_over(const struct kube *kube, const struct engine_exec *exec)
+static bool is_over(const struct kube_reason *turn, const struct engine_exec *exec)
 {
     struct pollfd waits[] = {{.fd = exec->end, .events = POLLIN},
-                             {.fd = kube->logs.fetch_end, .events = POLLIN}};
+                             {.fd = turn->kube->logs.fetch_end, .events = POLLIN}};
     int got;
     do
-        got = poll(waits, 2, KUBE_REASON_MS);
+        got = poll(waits, 2, (int)limit_ms(turn->grace_ms));
     while (got < 0 && errno == EINTR);
     return got > 0 && waits[0].revents;
 }
@@ -63,7 +72,7 @@ static void reason_do(const struct kube_reason *turn)
         trouble_log(turn->attempt, err.text);
         return;
     }
-    if (!is_over(turn->kube, exec)) {
+    if (!is_over(turn, exec)) {
         trouble_log(turn->attempt, "its pod does not answer");
     } else if (exec->ops->ended(exec, &end) && end.code != 0) {
         if (recv(exec->error, error, sizeof error - 1, MSG_DONTWAIT) < 0)
@@ -159,7 +168,7 @@ bool task_reason_tell(struct kube *kube, struct kube_task *task, const char *rea
     task->reason_state = REASON_WAITS;
     kube->has_reasons = true;
     reasons_start(kube);
-    kube_client_send(kube->client, &call, KUBE_REASON_MS);
+    kube_client_send(kube->client, &call, limit_ms(task->grace_ms));
     return true;
 }
 

@@ -42,7 +42,10 @@ enum {
     KUBE_NODE_HOLD_MS = 10 * 60 * 1000,
     KUBE_NODE_AGAIN_MS = 10 * 1000, /* between two looks at a node that is silent */
     KUBE_REASONS_MAX = 16,          /* tasks that are told why they end, at a time */
-    KUBE_REASON_MS = 3 * 1000,      /* they end without having heard it after that */
+    /* They end without having heard it after a part of their grace, within these bounds. */
+    KUBE_REASON_PART = 4,
+    KUBE_REASON_MS = 3 * 1000,
+    KUBE_REASON_MAX_MS = 60 * 1000,
     KUBE_REASON_SIZE = 64,
     KUBE_TELLINGS_MAX = 16,             /* tasks that are told where their peers are, at a time */
     KUBE_TELL_MS = 30 * 1000,           /* it is tried again after that */
@@ -270,6 +273,7 @@ struct kube {
         size_t streams;
         bool has_waiting;     /* some log may wait for its turn */
         uint32_t fetch_turns; /* that have been given out */
+        uint32_t pauses;      /* of logs that are asked for again; tests look at it */
         struct kube_fetch fetches[KUBE_FETCHES_MAX];
         int fetch_end;        /* becomes readable when they are to end */
         int fetch_silence_ms; /* KUBE_FETCH_SILENCE_MS; tests have less */
@@ -395,8 +399,8 @@ void secret_delete_late(struct kube *kube, struct attempt_id attempt, uint32_t d
 
 /* --- reason.c --- */
 
-/* Under the lock. A task that runs is told; then, or after KUBE_REASON_MS, kube_task_end is called.
- * False: it is not, or has been. */
+/* Under the lock. A task that runs is told; then, or when that takes too long, kube_task_end is
+ * called. False: it is not, or has been. */
 bool task_reason_tell(struct kube *kube, struct kube_task *task, const char *reason);
 /* After kube_fetches_end, by which they end; not under the lock. */
 void kube_reasons_end(struct kube *kube);

@@ -16,6 +16,7 @@ import threading
 import urllib.parse
 
 from metrics_server import API, listing
+import waits
 
 FAULTS = {
     "list-410": "the next list is answered 410",
@@ -75,6 +76,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.knows_users = True  # hostUsers; else the field is dropped, as by a server whose gate is off
         self.runs_programs = False  # in pods: 404 otherwise
         self.programs = []  # (pod, words, input) of each that has read its input
+        self.programs_left = None  # so many more are begun, the others are answered 500; None: all
         self.answered = []  # the writes among them whose answer has been sent
         self.metrics_asked = []
         self.metrics = None  # what nodes use, as metrics-server says it; None: nobody serves that
@@ -138,10 +140,11 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         """Under the lock: is it asked for? Then not any more."""
         if name in self.faults:
             self.faults.remove(name)
+            self.changed.notify_all()
             return True
         return False
 
-    def wait(self, is_so, what, limit=120):
+    def wait(self, is_so, what, limit=waits.PATIENCE_S):
         with self.changed:
             assert self.changed.wait_for(lambda: is_so(self), limit), f"{what}; requests: {self.requests[-10:]}"
 
@@ -308,7 +311,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.requests.append(f"{self.command} {self.path}")
             server.changed.notify_all()
             is_refused = not server.runs_programs or pod not in server.objects["pods"]
-        if is_refused or self.is_hit("exec-500"):
+            fails = not is_refused and (server.hit("exec-500") or server.programs_left == 0)
+            if server.programs_left and not is_refused and not fails:
+                server.programs_left -= 1
+        if is_refused or fails:
             self.fail(404 if is_refused else 500)
             return
         self.upgrade("v5.channel.k8s.io")

@@ -88,10 +88,20 @@ class Installation:
                            "retryPauseMaxSeconds": 1} | (scheduling or {}),
         }
 
-    def start_skepd(self, scheduling=None, more=None, **kubernetes):
+    def start_skepd(self, scheduling=None, more=None, ready=None, **kubernetes):
+        """It has these nodes (None: all) before it is used."""
         self.skepd = server.Skepd(self.programs[0], self.configuration(scheduling, **kubernetes) | (more or {}))
         self.skepd.start()
         self.skepd.login()
+        self.wait_nodes(self.skepd, ready)
+
+    def wait_nodes(self, skepd, names=None):
+        wanted = set(names or (node.name for node in self.nodes))
+
+        def rows():
+            return skepd.call("GET", "/api/v2/nodes")["data"]
+        waits.until(lambda: wanted <= {row["name"] for row in rows() if row["state"] == "READY"},
+                    lambda: f"not all of {wanted} are ready: {rows()}\n{self.trouble()}", PATIENCE_S)
 
     def environment(self):
         """For `skep`."""

@@ -47,7 +47,8 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         def conditions():
             service = cluster.call("GET", "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io")
             return {each["type"]: each["status"] for each in service.get("status", {}).get("conditions", [])}
-        waits.until(lambda: conditions().get("Available") == "True", lambda: f"the API is not offered: {conditions()}\n{cluster.tail('apiserver')}", 120)
+        waits.until(lambda: conditions().get("Available") == "True",
+                    lambda: f"the API is not offered: {conditions()}\n{cluster.tail('apiserver')}")
 
     def handle_error(self, request, client_address):
         """A connection that the API server gives up."""

@@ -30,6 +30,8 @@ PARAMETERS_KEPT = pathlib.Path("/run/skep-test-kernel-parameters")  # what they 
 PROGRAMS = {"containerd": "containerd", "runc": "runc", "ip": "iproute2", "nsenter": "util-linux", "umoci": "umoci", "skopeo": "skopeo",
             "docker-registry": "docker-registry", "busybox": "busybox-static", "openssl": "openssl"}
 CNI_PLUGINS = pathlib.Path("/usr/lib/cni")  # where Debian's containernetworking-plugins are
+KUBELET_STARTS = 5
+KUBELET_PLUGINS = "/var/lib/kubelet/device-plugins/kubelet.sock"  # a constant of kubelet
 
 
 CDI_RUNTIME = """#!{python}
@@ -176,7 +178,7 @@ def group_remove(name):
                     group.rmdir()
         return not any((root / name).exists() for root in all_hierarchies())
 
-    waits.until(is_gone, lambda: f"the control groups {name} do not go, nor {group_processes(name)}", 60)
+    waits.until(is_gone, lambda: f"the control groups {name} do not go, nor {group_processes(name)}", waits.PATIENCE_S)
 
 
 def group_enter(name):
@@ -331,7 +333,7 @@ class Node:
         (networks / "pods.conflist").write_text(json.dumps({"cniVersion": "0.4.0", "name": self.group, "plugins": [self.network_plugin()]}))
         config.write_text(self.runtime_settings_new(networks, plugins) if self.has_new_runtime else self.runtime_settings(networks, plugins))
         self.run("containerd", self.program("containerd"), "--config", config)
-        waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)
+        waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", waits.PATIENCE_S)
 
     def runtime_settings(self, networks, plugins):
         registry = self.nodes.images.address
@@ -439,10 +441,30 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
             "evictionHard": {"memory.available": "10Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
             "nodeStatusUpdateFrequency": "5s", "imageGCHighThresholdPercent": 100, "podLogsDir": str(self.directory / "pods"),
         } | settings | (more or {})))
-        self.run("kubelet", self.nodes.cluster.components / "kubelet", f"--config={config}", f"--root-dir={self.directory}/kubelet",
+        self.kubelet_starts = 0
+        self.run_kubelet()
+
+    def run_kubelet(self):
+        log = self.directory / "kubelet.log"
+        self.kubelet_starts, self.kubelet_log_from = self.kubelet_starts + 1, log.stat().st_size if log.exists() else 0
+        self.run("kubelet", self.nodes.cluster.components / "kubelet", f"--config={self.directory / 'kubelet.json'}",
+                 f"--root-dir={self.directory}/kubelet",
                  f"--kubeconfig={self.nodes.cluster.kubeconfig(f'{self.name}.kubeconfig', {'token': f'{self.name}-token'})}",
                  f"--hostname-override={self.name}", f"--node-ip={self.address}", "--node-labels=skep=yes",
                  f"--cert-dir={self.directory}/certs", "--v=2")
+
+    def is_started(self):
+        """Its kubelet listens for device plugins. All kubelets of a machine do so at one path: each removes first what stands there, and
+        one that finds it taken again, by another that starts at the same time, ends. That one is started anew."""
+        process = self.processes["kubelet"]
+        if process.poll() is None:
+            with contextlib.suppress(OSError):  # it ends just now
+                return KUBELET_PLUGINS in pathlib.Path(f"/proc/{process.pid}/net/unix").read_text()
+            return False
+        said = (self.directory / "kubelet.log").read_bytes()[self.kubelet_log_from:]
+        assert b"while starting device plugin registry" in said and self.kubelet_starts < KUBELET_STARTS, self.tail("kubelet")
+        self.run_kubelet()
+        return False
 
     def start_plugin(self, resource, how):
         """A device plugin with one device; `how` is good, or broken: then it refuses to hand it out."""
@@ -462,7 +484,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
                  self.prepared(), self.directory / "devices.json")
 
     def is_ready(self):
-        assert self.processes["kubelet"].poll() is None, self.tail("kubelet")
+        if not self.is_started():
+            return False
         try:
             node = self.nodes.cluster.call("GET", f"/api/v1/nodes/{self.name}")
         except cluster.Refused:
@@ -478,7 +501,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
         return next((each["status"] for each in node["status"].get("conditions", []) if each["type"] == "Ready"), None)
 
     def wait_ready(self):
-        waits.until(self.is_ready, lambda: f"{self.name} is not ready:\n{self.tail('kubelet')}\n{self.tail('containerd', 10)}", 120)
+        waits.until(self.is_ready, lambda: f"{self.name} is not ready:\n{self.tail('kubelet')}\n{self.tail('containerd', 10)}")
 
     def stop_one(self, name, how=signal.SIGKILL):
         process = self.processes.pop(name)

@@ -143,8 +143,12 @@ class Api(unittest.TestCase):
         (pod,) = self.cluster.wait_pods(1)
         self.cluster.play_running(pod)
         self.wait_state(name, "RUNNING")
-        self.cluster.play_end(pod, 137)
-        self.cluster.play_end(pod, 137, reason="OOMKilled")
+        self.skepd.process.send_signal(signal.SIGSTOP)  # it hears of the second within its patience
+        try:
+            self.cluster.play_end(pod, 137)
+            self.cluster.play_end(pod, 137, reason="OOMKilled")
+        finally:
+            self.skepd.process.send_signal(signal.SIGCONT)
         self.finish(name, "FAILED")
         self.assertEqual(self.skepd.job(name)["jobStatus"]["appExitCode"], -1200)
 
@@ -206,7 +210,8 @@ class Api(unittest.TestCase):
         self.cluster.set_node(node, ready="Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting node status.")
         second = next(iter(set(self.cluster.wait_pods(2)) - {first}))
         self.assertNotEqual(self.cluster.pods()[second]["spec"]["nodeName"], node)
-        self.assertIn("deletionTimestamp", self.cluster.pods()[first]["metadata"])
+        waits.until(lambda: "deletionTimestamp" in self.cluster.pods()[first]["metadata"],
+                    lambda: f"{first} is not being deleted: {self.skepd.tail()}")
         self.cluster.play_running(second)
         return job, node, first, second
 

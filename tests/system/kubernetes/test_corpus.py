@@ -78,9 +78,6 @@ class Platform(OnNodes, platform_cases.PlatformWorld):
         self.image = Corpus.place.nodes.images.name("skep")
         self.configure_for(Corpus.place, {"preemptionGraceSeconds": 2, "policy": "hived"}, gpus="env", instance="platform")
 
-    def end(self, name):
-        self.skep("wait", "--quiet", "--timeout", "150", name, timeout=180)
-
     @contextlib.contextmanager
     def first_port_taken(self):
         """On each node."""

@@ -40,9 +40,12 @@ class Base(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(self.skepd.stop(), 0, self.skepd.tail()))
         self.token_path = self.skepd.directory / "token"
         self.present("one")
+        self.configure()
+
+    def configure(self, **scheduling):
         self.skepd.write_config({
             "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": self.write_kubeconfig(), "initImage": "skep:1"} | self.KEYS},
-            "scheduling": {"portFirst": 15000, "portLast": 40000, "policy": "spread"}} | self.MORE)
+            "scheduling": {"portFirst": 15000, "portLast": 40000, "policy": "spread"} | scheduling} | self.MORE)
 
     def server(self):
         return FaultyServer()
@@ -81,18 +84,18 @@ class Base(unittest.TestCase):
 
     def state(self, name, state):
         waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == state,
-                    lambda: f"{name} is not {state}\n{self.skepd.tail()}", 120)
+                    lambda: f"{name} is not {state}\n{self.skepd.tail()}", waits.PATIENCE_S)
 
     def finish(self, name):
-        self.assertEqual(self.skepd.wait_final([name], 120)[name], "SUCCEEDED", f"{self.skepd.job(name)}\n{self.skepd.tail()}")
+        self.assertEqual(self.skepd.wait_final([name], waits.PATIENCE_S)[name], "SUCCEEDED", f"{self.skepd.job(name)}\n{self.skepd.tail()}")
         self.pods(0)
-        self.assertEqual(self.api.faults, [])
+        self.api.wait(lambda api: not api.faults, f"not asked for: {self.api.faults}")
 
     def nodes(self):
         return sorted(node["name"] for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["state"] == "READY")
 
     def wait_nodes(self, count):
-        waits.until(lambda: len(self.nodes()) == count, lambda: f"not {count} nodes: {self.nodes()}\n{self.skepd.tail()}", 120)
+        waits.until(lambda: len(self.nodes()) == count, lambda: f"not {count} nodes: {self.nodes()}\n{self.skepd.tail()}", waits.PATIENCE_S)
 
     def running(self):
         """The only job, and its pod, which runs."""
@@ -126,12 +129,13 @@ class NodeUse(Base):
             node_metrics("n2", "many", "9Gi"), node_metrics("n3", "-1", "9Gi"), node_metrics("elsewhere", "9", "9Gi")]
         job, pod = self.running()  # whose use is not taken for its node's
 
-        def is_told():
-            return {"cpu", "memory"} <= self.use("n0")["use"].keys()
+        def is_told():  # the first figure may be of a moment
+            use = self.use("n0")["use"]
+            points = use.get("cpu", {}).get("points", [])
+            return "memory" in use and any(point is not None and abs(point - 1.5) < 0.05 for point in points)
         waits.until(is_told, lambda: f"n0 has no figures: {self.use('n0')}\n{self.skepd.tail()}", waits.PATIENCE_S)
         use = self.use("n0")
         self.assertEqual(use["use"].keys(), {"cpu", "memory"})  # of disks, which nobody tells of, there is no zero
-        self.assertAlmostEqual(use["use"]["cpu"]["most"], 1.5, delta=0.05)
         self.assertAlmostEqual(use["use"]["memory"]["most"], 3 << 30, delta=2 << 20)
         self.assertEqual(use["given"], {"cpu": 8, "memory": 8 << 30, "gpu": 0})
         for node in ("n1", "n2", "n3", "n4"):  # it is old, cannot be read, or is not told
@@ -315,13 +319,14 @@ class Faults(Base):
 
     def test_a_task_is_told_why_before_its_pod_is_deleted(self):
         """This server knows no programs in pods: the pod is deleted all the same. That a task reads it is tested with kubelets."""
+        self.configure(killGraceSeconds=240)  # in a part of which it is asked
         job, pod = self.running()
         self.skepd.act(job, "STOP")
         self.state(job, "STOPPED")
         with self.api.changed:
             asked = [request for request in self.api.requests if f"/pods/{pod}" in request and not request.startswith("GET /api/v1/namespaces/default/pods?")
                      and "/log" not in request]
-        words = "command=%2Fskep%2Finit&command=reason&command=%2Fskep&command=stopped&command=10000"
+        words = "command=%2Fskep%2Finit&command=reason&command=%2Fskep&command=stopped&command=240000"
         self.assertIn(f"/pods/{pod}/exec?", asked[0])
         self.assertIn(words, asked[0])
         self.assertEqual([request.split()[0] for request in asked[1:]], ["DELETE"], asked)
@@ -370,13 +375,13 @@ class Webhook(Base):
         waits.until(lambda: "CreationFails" in json.dumps(self.skepd.call("GET", f"/api/v2/jobs/{bad}/events")), self.skepd.tail, 240)
         self.assertIn("fault 500", json.dumps(self.skepd.call("GET", f"/api/v2/jobs/{bad}/events")))
         self.assertEqual(len(self.nodes()), 5)  # half a minute of failures is no trouble of the server's
-        self.assertIn("/pods is answered 500, and asked for again", self.skepd.tail())
+        waits.until(lambda: "/pods is answered 500, and asked for again" in self.skepd.tail(2000), self.skepd.tail)
         self.run_one("good")
-        before = self.posts("pods")
         self.skepd.act(bad, "STOP")
         self.state(bad, "STOPPED")
-        self.assertEqual(self.posts("pods"), before)
+        before = self.posts("pods")
         self.api.wait(lambda api: not api.objects["secrets"], "a secret is left")
+        self.assertEqual(self.posts("pods"), before)
 
     def test_secrets_that_are_refused_for_ever(self):
         self.start()

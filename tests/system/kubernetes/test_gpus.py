@@ -18,6 +18,7 @@ import waits
 if __name__ == "__main__":
     test_faults.SKEPD, test_faults.SKEP = sys.argv.pop(1), sys.argv.pop(1)
 
+LARGE = b"# x\n" * (2 << 20)
 UUIDS = [f"GPU-{number}a4f34ab-7715-3560-dcea-7238b9611a45" for number in range(10)]
 
 
@@ -79,7 +80,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if fault == "silent":  # until it is told something else
                 exporter.changed.wait_for(lambda: exporter.fault != "silent")
             body = text(exporter.gpus)
-        body = {"garbage": "<html>sign in first</html>\n", "nothing": "go_goroutines 7\n", "large": body + "# x\n" * (2 << 20)}.get(fault, body).encode()
+        body = {"garbage": b"<html>sign in first</html>\n", "nothing": b"go_goroutines 7\n", "large": LARGE}.get(fault, body.encode())
         status = {"500": 500, "elsewhere": 302}.get(fault, 200 if self.path == "/metrics" else 404)
         try:
             self.send_response(status)
@@ -200,7 +201,7 @@ class ByIndex(Figures):
         third = self.submit("third", gpus=1)
         self.pods(2)
         with self.exporter.changed:
-            self.assertLessEqual(self.exporter.asked - asked, 1)  # once more when the task had ended
+            self.assertLessEqual(self.exporter.asked - asked, 2)  # one may have been under way; once more when the task had ended
         with self.api.changed:
             (other,) = set(self.api.objects["pods"]) - {pod}
         self.api.run(other)
@@ -210,6 +211,23 @@ class ByIndex(Figures):
         for each in (plain, third):
             self.assertEqual(self.skepd.wait_final([each], waits.PATIENCE_S)[each], "SUCCEEDED")
 
+    def troubles(self):
+        """What the log says of an exporter that fails, once until it is told of again; and whether it is."""
+        lines = self.skepd.tail(2000).splitlines()
+        troubles = [line for line in lines if "nothing is told of the GPUs of" in line]
+        return troubles, len(troubles) == len([line for line in lines if "are told of again" in line])
+
+    def fail_for(self, good, fault, words):
+        """Until that is why. On a busy machine an answer may come too late, which is another reason: then it is told well and ill anew."""
+        for _ in range(10):
+            self.exporter.tell({0: {"busy": 1, "used": 1}}, fault)
+            waits.until(lambda: not self.troubles()[1], lambda: f"no trouble is told\n{self.skepd.tail()}", waits.PATIENCE_S)
+            if words in self.troubles()[0][-1]:
+                return
+            self.exporter.tell(good)
+            waits.until(lambda: self.troubles()[1], lambda: f"not told of again\n{self.skepd.tail()}", waits.PATIENCE_S)
+        self.fail(f"not in the log: {words}\n{self.skepd.tail()}")
+
     def answers_as_none_should(self, fault, words):
         """Nothing of it is taken, that is logged once, and what is right again is taken again."""
         good = {0: {"busy": 55, "used": 9}}
@@ -217,13 +235,13 @@ class ByIndex(Figures):
         job, pod = self.begin(gpus=1)
         self.api.run(pod)
         self.wait_shown({0: (55, 9, False)})
-        self.exporter.tell({0: {"busy": 1, "used": 1}}, fault)
-        self.wait_log(words)
+        self.fail_for(good, fault, words)
         self.assertIn(self.shown(), ({0: (55, 9, False)}, {0: (None, None, False)}))
         self.exporter.tell(good)
-        self.wait_log("told of again")
+        waits.until(lambda: self.troubles()[1], lambda: f"not told of again\n{self.skepd.tail()}", waits.PATIENCE_S)
         self.wait_shown({0: (55, 9, False)})
-        self.assertEqual(self.skepd.tail(2000).count(words), 1)
+        if fault != "silent":  # which an answer that comes too late is as well
+            self.assertEqual(self.skepd.tail(2000).count(words), 1)
         self.api.end(pod)
         self.finish(job)
 

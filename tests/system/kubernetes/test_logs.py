@@ -25,7 +25,7 @@ class Logs(unittest.TestCase):
         cls.nodes, cls.cluster = cls.installation.nodes, cls.installation.cluster
         cls.addClassCleanup(cls.installation.stop)
         cls.installation.start_nodes()
-        cls.installation.start_skepd()
+        cls.installation.start_skepd(scheduling={"killGraceSeconds": 120})  # in which the rest of a log is fetched
         cls.skepd = cls.installation.skepd
 
     def tearDown(self):

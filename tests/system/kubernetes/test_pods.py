@@ -58,7 +58,8 @@ class Pods(unittest.TestCase):
         template = cls.nodes.directory / "template.yaml"
         template.write_text(TEMPLATE)
         cls.nodes[1].start_plugin(ADAPTER, "good")
-        cls.place.start_skepd(more={"storages": [
+        # a task hears in a part of that why it is ended
+        cls.place.start_skepd(scheduling={"killGraceSeconds": 240}, more={"storages": [
             {"name": "corpus", "claim": "corpus", "readOnly": True},
             {"name": "home", "claim": "homes", "share": False},
             {"name": "open", "directory": str(cls.folders["open"])},

@@ -3,6 +3,7 @@
 Tasks here are real containers; those of the cluster are pods of a real API server, whose nodes and pods the test plays.
 Covers: src/server/engines.c, src/server/engine_health.c, src/server/recover.c
 """
+import contextlib
 import signal
 import sys
 import unittest
@@ -56,6 +57,8 @@ class Several(unittest.TestCase):
         self.sync.chmod(0o777)
 
     def tearDown(self):
+        with contextlib.suppress(AssertionError, OSError):  # which is said below
+            self.cluster.wait_pods(0)
         code, tail = self.skepd.stop(), self.skepd.tail()
         pods = list(self.cluster.pods())
         for pod in pods:  # of a test that has failed: the next one has a server that does not know them
@@ -133,6 +136,9 @@ class Several(unittest.TestCase):
             self.wait_state(job, "RUNNING")
         return here, far, pods
 
+    def pods_of(self, job):
+        return [name for name, pod in self.cluster.pods().items() if pod["metadata"]["annotations"]["skep.internal/job"] == job]
+
     def test_a_job_in_each_virtual_cluster_and_a_restart(self):
         self.begin_with_cells()
         for name, engine in (("m1", "here"), ("n1", "far"), ("n2", "far")):
@@ -184,8 +190,8 @@ class Several(unittest.TestCase):
         for pod in pods:
             self.cluster.play_end(pod)
         self.finish(far)
-        waits.until(lambda: len(self.cluster.pods()) == 1, lambda: str(list(self.cluster.pods())), 120)
-        (fourth,) = self.cluster.pods()
+        waits.until(lambda: self.pods_of(waiting), lambda: f"{list(self.cluster.pods())}\n{self.skepd.tail()}")
+        (fourth,) = self.pods_of(waiting)
         self.cluster.play_end(fourth)
         self.finish(waiting)
 

@@ -36,7 +36,7 @@ def setUpModule():
     unittest.addModuleCleanup(installation.stop)
     installation.start_nodes()
     installation.cluster.start_controllers("--controllers=node-lifecycle-controller,pod-garbage-collector-controller,taint-eviction-controller",
-                                           "--node-monitor-grace-period=10s", "--node-monitor-period=1s")
+                                           "--node-monitor-grace-period=25s", "--node-monitor-period=1s")
     installation.start_skepd(gpuResource=GPU)
 
 
@@ -126,6 +126,7 @@ class LostNodes(Trouble):
         self.assertEqual(self.node(node.name)["state"], "UNHEALTHY")
         self.assertEqual(self.first_end(name), -1001)
         node.start_kubelet()
+        node.wait_ready()
         self.wait_node(node.name, "READY")  # which it is not told to be while the old one runs
         self.assertEqual(self.programs(node, "100001"), 0)
         self.assertEqual(self.programs(other, "100001"), 1)
@@ -140,6 +141,7 @@ class LostNodes(Trouble):
         self.assertEqual(self.first_end(name), -1001)
         waits.until(lambda: pod not in self.cluster.pods(), lambda: f"{pod} is not collected: {self.trouble()}", PATIENCE_S)
         node.start_kubelet()
+        node.wait_ready()
         self.wait_node(node.name, "READY")
         waits.until(lambda: self.programs(node, "100003") == 0, lambda: f"what runs of it is not ended: {self.trouble()}", PATIENCE_S)
         self.stop(name)
@@ -162,6 +164,7 @@ class Others(Trouble):
         name = self.submit("drained")
         pod, node = self.wait_running(name)
         self.cluster.merge(f"/api/v1/nodes/{node.name}", {"spec": {"unschedulable": True}})
+        self.wait_node(node.name, "UNHEALTHY", "cordoned")
         self.cluster.create(f"/api/v1/namespaces/{self.cluster.NAMESPACE}/pods/{pod}/eviction",
                             {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": self.cluster.NAMESPACE}})
         self.assertNotEqual(self.wait_running(name, {pod})[1].name, node.name)
@@ -182,11 +185,13 @@ class Others(Trouble):
         pod, node = self.wait_running(name)
         node.stop_one("kubelet", signal.SIGTERM)
         node.start_kubelet({"evictionHard": DISK_IS_FULL})
+        node.wait_ready()
         self.assertNotEqual(self.wait_running(name, {pod})[1].name, node.name)
         self.assertEqual(self.first_end(name), -1000)
         self.wait_node(node.name, "UNHEALTHY", "node.kubernetes.io/disk-pressure")
         node.stop_one("kubelet", signal.SIGTERM)
         node.start_kubelet()
+        node.wait_ready()
         self.wait_node(node.name, "READY")
         self.stop(name)
 

@@ -38,7 +38,7 @@ class Users(Jobs):
         for folder in cls.folders.values():
             folder.mkdir(mode=0o755)
         cls.place.claim_make("claim", cls.folders["claim"])
-        cls.place.start_skepd(network="pod", userNamespaces="required", more={"storages": [
+        cls.place.start_skepd(network="pod", userNamespaces="required", ready=("n1",), more={"storages": [
             {"name": "claim", "claim": "claim", "share": True}, {"name": "folder", "directory": str(cls.folders["folder"])}]})
 
     @classmethod
@@ -167,6 +167,7 @@ class Users(Jobs):
         self.addCleanup(other.stop)
         other.start()
         other.login()
+        self.place.wait_nodes(other)
         name = self.submit("both", {"main": {"commands": [MAP], "instances": 2}}, other, self.image)
         self.finish(name, skepd=other)
         maps = {task["containerNodeName"]: self.log(name, index=task["taskIndex"], skepd=other) for task in self.tasks(name, other)["main"]}

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +13,25 @@
 #include "folder.h"
 #include "kube/access.h"
 #include "kube/login.h"
+#include "sys/clock.h"
 
 enum { LIMIT_S = 30 };
+
+static atomic_llong stopped_ms; /* the clock stands there; 0: it goes */
+
+int64_t __real_clock_monotonic_ms(void);
+int64_t __wrap_clock_monotonic_ms(void);
+int64_t __wrap_clock_monotonic_ms(void)
+{
+    const int64_t ms = atomic_load(&stopped_ms);
+    return ms ? ms : __real_clock_monotonic_ms();
+}
+
+/* No pause is over before the end of the test. */
+static void clock_stop(void)
+{
+    atomic_store(&stopped_ms, clock_monotonic_ms());
+}
 
 static sem_t has_changed;
 static char script[512];
@@ -32,6 +50,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+    atomic_store(&stopped_ms, 0);
     sem_destroy(&has_changed);
     return folder_teardown(state);
 }
@@ -245,7 +264,9 @@ static void a_plugin_runs_once_until_what_it_says_is_refused(void **state)
     is_token(login, "one");
     says("two", "");
     assert_int_equal(remove(in_folder("go")), 0);
-    kube_login_refused(login, number_of(login));
+    const uint64_t refused = number_of(login);
+    clock_stop();
+    kube_login_refused(login, refused);
     /* refused as soon as it was there: after a pause */
     struct err err = {0};
     assert_int_equal(kube_login_take(login, &credential, &again_ms, &err), ERR_UNAVAILABLE);
@@ -264,6 +285,7 @@ static void what_has_expired_is_asked_for_anew(void **state)
     struct kube_credential credential;
     struct err err = {0};
     access.plugin = &command;
+    clock_stop();
     says("old", ",\"expirationTimestamp\":\"2001-01-01T00:00:00Z\"");
     assert_int_equal(kube_login_new(&access, false, changed, NULL, &login, NULL), 0);
     assert_int_equal(kube_login_wait(login, &credential, &err), ERR_UNAVAILABLE);
@@ -286,6 +308,7 @@ static void a_plugin_that_fails_is_told_and_tried_later(void **state)
     struct err err = {0};
     uint32_t again_ms;
     access.plugin = &command;
+    clock_stop();
     folder_put("says", "echo no session >&2; exit 3");
     assert_int_equal(kube_login_new(&access, false, changed, NULL, &login, NULL), 0);
     assert_int_equal(kube_login_wait(login, &credential, &err), ERR_UNAVAILABLE);

@@ -187,17 +187,19 @@ static void fetch_awaited(uint64_t attempt, struct node *node)
 /* What the pod has is told, and nothing more is there now. */
 #define FETCH_SAY(node, pieces) NODE_SAY(node, "\1" pieces ". 0 0\n")
 
-/* The next that this log does is a pause, after so many fetches in vain. */
-static void pause_follows(uint32_t failures)
+/* The next that this log does is a pause, the number of them all, after so many fetches in vain. It
+ * may be over when it is seen. */
+static void pause_follows(uint32_t number, uint32_t failures)
 {
     struct kube *kube = &world.kube;
     struct pollfd asked = {.fd = world.server.listener, .events = POLLIN};
     for (bool is_paused = false; !is_paused;) {
+        const bool is_asked = poll(&asked, 1, 0) != 0;
         pthread_mutex_lock(&kube->lock);
-        const struct kube_task *task = kube_task_find(kube, ATTEMPT);
-        is_paused = task->log.again_ms > 0;
-        assert_int_equal(is_paused ? task->log.fetch_failures : failures, failures);
-        assert_true(is_paused || poll(&asked, 1, 0) == 0);
+        is_paused = kube->logs.pauses == number;
+        assert_true(is_paused || !is_asked);
+        assert_int_equal(is_paused ? kube_task_find(kube, ATTEMPT)->log.fetch_failures : failures,
+                         failures);
         pthread_mutex_unlock(&kube->lock);
     }
 }
@@ -218,11 +220,11 @@ static void a_fetch_in_vain_is_followed_by_a_pause(void **state)
     const int fd = log_answer(ATTEMPT.v);
     fetch_awaited(ATTEMPT.v, &world.node);
     FETCH_SAY(&world.node, "");
-    pause_follows(1);
+    pause_follows(1, 1);
     node_close(&world.node);
     fetch_awaited(ATTEMPT.v, &world.node); /* what is on the kubelet is known */
     FETCH_SAY(&world.node, "o 0 2\na\n");
-    pause_follows(2);
+    pause_follows(2, 2);
     node_close(&world.node);
     close(fd);
     world_end();
@@ -240,7 +242,7 @@ static void a_fetch_of_what_is_missing_is_followed_by_a_pause(void **state)
     const int fd = log_answer_with(ATTEMPT.v, &line);
     fetch_awaited(ATTEMPT.v, &world.node);
     FETCH_SAY(&world.node, "o 0 2\na\n");
-    pause_follows(0);
+    pause_follows(1, 0);
     node_close(&world.node);
     close(fd);
     world_end();
@@ -270,7 +272,7 @@ static void a_task_that_does_not_wait_is_not_believed_for_ever(void **state)
     const int fd = log_answer(ATTEMPT.v);
     fetch_awaited(ATTEMPT.v, &world.node);
     FETCH_SAY(&world.node, "");
-    pause_follows(BELIEVED);
+    pause_follows(1, BELIEVED);
     pthread_mutex_lock(&world.kube.lock); /* its pause is cut short */
     kube_task_find(&world.kube, ATTEMPT)->state = TASK_ENDED;
     assert_true(task_log_hold(&world.kube, kube_task_find(&world.kube, ATTEMPT)));

@@ -282,13 +282,19 @@ static void what_a_pod_is_made_of_goes_when_it_is_there(void **state)
     "{\"metadata\": {\"uid\": \"u\", \"labels\": {\"skep.internal/instance\": \"one\", "           \
     "\"skep.internal/attempt\": \"7\"}}, \"status\": {\"phase\": \"Pending\"}}"
 
-static void answer(const struct played *server, const char *line, const char *status,
-                   const char *body)
+/* The next request, which has this line; it is to be answered. */
+static int asked(const struct played *server, const char *line)
+{
+    char request[PLAYED_REQUEST_MAX];
+    const int fd = played_take(server, "\r\n\r\n", request);
+    assert_int_equal(strncmp(request, line, strlen(line)), 0);
+    return fd;
+}
+
+static void answer_by(int fd, const char *status, const char *body)
 {
     char request[PLAYED_REQUEST_MAX];
     cleanup_buf struct buf text = BUF_INIT;
-    const int fd = played_take(server, "\r\n\r\n", request);
-    assert_int_equal(strncmp(request, line, strlen(line)), 0);
     buf_format(&text, "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s", status,
                strlen(body), body);
     assert_int_equal(write(fd, text.at, text.length), (ssize_t)text.length);
@@ -296,6 +302,12 @@ static void answer(const struct played *server, const char *line, const char *st
     while (read(fd, request, sizeof request) > 0) /* closed earlier the answer may not arrive */
         continue;
     close(fd);
+}
+
+static void answer(const struct played *server, const char *line, const char *status,
+                   const char *body)
+{
+    answer_by(asked(server, line), status, body);
 }
 
 /* Until it is what its end needs; the thread of the client makes it so. */
@@ -360,11 +372,12 @@ static void what_is_to_end_is_not_created_again(void **state)
         struct kube_task *task = creation_begin(&kube, &server, KUBE_USERS_OFF);
         if (ALL[i].has_secret)
             answer(&server, "POST " SECRETS " ", "201 Created", "{}");
-        answer(&server, ALL[i].has_secret ? "POST " PODS " " : "POST " SECRETS " ", "500 Bad", "");
-        answer(&server, "GET /readyz ", "200 OK", "ok");
+        const int fd = asked(&server, ALL[i].has_secret ? "POST " PODS " " : "POST " SECRETS " ");
         pthread_mutex_lock(&kube.lock);
         kube_task_kill(&kube, task, 0, "");
         pthread_mutex_unlock(&kube.lock);
+        answer_by(fd, "500 Bad", "");
+        answer(&server, "GET /readyz ", "200 OK", "ok");
         answer(&server, "GET " PODS "/one-7 ", ALL[i].is_there ? "200 OK" : "404 Not Found",
                ALL[i].is_there ? POD_OURS : "{}");
         if (ALL[i].is_there)
