@@ -49,11 +49,14 @@ test('a storage is granted to a group, made its default, and withdrawn again', a
     await dialog.getByRole('button', { name: 'Change' }).click()
     await expect(dialog).toHaveCount(0)
   }
+  const undo = page.getByRole('button', { name: 'Undo' })
   await grant('default')
   await expect(row.getByText('stored default')).toBeVisible()
+  await page.locator('.toast').filter({ has: undo }).getByRole('button', { name: 'Close' }).click()
+  await expect(undo).toHaveCount(0)
   await grant('none')
   await expect(row).not.toContainText('stored')
-  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await undo.click()
   await expect(row.getByText('stored default')).toBeVisible()
 })
 
@@ -140,6 +143,7 @@ test('the administrator of a group says who is in it, and nothing else', async (
   await members.getByRole('button', { name: 'Add to the group' }).click()
   await expect(members.getByRole('row').filter({ hasText: 'newcomer' })).toBeVisible()
   await expect(members.getByRole('button', { name: 'Administrator of it: newcomer' })).toHaveCount(0)
+  await expect(members.getByLabel('User name')).toHaveValue('') // for the next one
   await members.getByLabel('User name').fill('no-such-user')
   await members.getByRole('button', { name: 'Add to the group' }).click()
   await expect(members.getByRole('alert')).toBeVisible()

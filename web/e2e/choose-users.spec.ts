@@ -3,7 +3,6 @@ import { axePath, barriers, expect, signIn, tabTo, test } from './portal'
 import { ANN, ask, GRETA } from './stage'
 
 test('users are chosen from a list by those who may see their names', async ({ page, browser }) => {
-  test.setTimeout(120_000)
   await page.addInitScript({ path: axePath })
   await signIn(page)
   for (const who of [ANN, GRETA]) expect([201, 409]).toContain(await ask(page, 'POST', '/api/v2/users', { username: who.name, password: who.password, email: `${who.name}@example.org` }))

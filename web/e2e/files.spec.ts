@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import { ADMIN, axePath, barriers, expect, picture, signIn, tabTo, test, type, viewSet, VIEWS } from './portal'
-import { ask } from './stage'
+import { ask, fetched } from './stage'
 
 const PLACE = process.env['PORTAL_FILES'] ?? ''
 test.skip(!PLACE, 'needs a server with storages of its own')
@@ -171,9 +171,10 @@ test('an upload waits for a server that is busy, goes on where it was cut off, a
   let tries = 0
   await page.route('**/uploads/*?offset=*', async (route) => {
     tries++
-    if (tries === 1) return route.fulfill({ status: 503, headers: { 'Retry-After': '2' }, json: { code: 'UnavailableError', message: 'the server is ending' } })
+    const refusal = { code: 'UnavailableError', message: 'the server is ending' }
+    if (tries === 1) return route.fulfill({ status: 503, headers: { 'Retry-After': '15' }, json: refusal })
     if (tries === 2) {
-      await route.fetch()
+      await fetched(route)
       return route.abort('connectionreset')
     }
     return route.continue()
@@ -228,6 +229,7 @@ test('files are renamed, moved and deleted by the keyboard', async ({ page }) =>
   await page.keyboard.press('Enter')
   await expect(row(page, 'first')).toHaveCount(0)
   expect(statSync(join(PLACE, 'open/data/moved')).size).toBe(10)
+  await expect(page.getByText('first is data/moved now.')).toBeVisible()
   await page.keyboard.press('u')
   await expect(row(page, 'first')).toBeVisible()
 

@@ -9,7 +9,7 @@ const WAITING = 5000
 
 test.describe('a job of 20,000 tasks', () => {
   test.skip(!LARGE, 'there is no room for it')
-  test.describe.configure({ mode: 'serial' })
+  test.describe.configure({ mode: 'serial', timeout: 900_000 })
 
   const card = (page: Page) => page.getByRole('region', { name: 'Tasks', exact: true })
   const rowsOf = (page: Page) => card(page).getByRole('table', { name: 'Tasks' })
@@ -25,7 +25,7 @@ test.describe('a job of 20,000 tasks', () => {
     })
     await page.goto('/jobs/admin~large')
     // no reload: the stream of changes tells
-    await expect(stateOf(page, 'Running')).toContainText(String(RUNNING), { timeout: 120_000 })
+    await expect(stateOf(page, 'Running')).toContainText(String(RUNNING), { timeout: 600_000 })
     await expect(stateOf(page, 'Waiting')).toContainText(String(WAITING))
     await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', '20001')
     await expect(rowsOf(page).getByRole('row').filter({ hasText: 'first[0]' })).toContainText('fake')
@@ -139,7 +139,7 @@ test.describe('a job of 20,000 tasks', () => {
     await page.goto('/jobs/admin~large')
     await page.getByRole('button', { name: 'Stop', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
-    await expect(stateOf(page, 'Stopped')).toContainText('20000', { timeout: 120_000 })
+    await expect(stateOf(page, 'Stopped')).toContainText('20000', { timeout: 600_000 })
     await expect(rowsOf(page).getByRole('row').nth(1)).toContainText('Stopped')
   })
 })

@@ -1,7 +1,7 @@
 // Lists: to a row or a page by its number, what is in a row, filters that stay. And the page of services.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
+import { axePath, barriers, expect, jobFile, keysTo, picture, roomMake, signIn, submit, tabTo, test } from './portal'
 
 /** Nobody submits 5,000 jobs for a test: what is listed is not the server's. */
 async function manyListed(page: Page) {
@@ -135,11 +135,9 @@ test('a live job is stopped from its row, and the filters are there at the next 
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
   await expect(page).toHaveURL(/\/jobs\?user=@me&state=STOPPED$/)
   await expect(states.getByRole('button', { name: 'Stopped' })).toHaveAttribute('aria-pressed', 'true')
-  await page.keyboard.press('g')
-  await page.keyboard.press('h')
+  await keysTo(page, 'h', '/')
   await expect(page.getByRole('heading', { name: 'My work' })).toBeVisible()
-  await page.keyboard.press('g')
-  await page.keyboard.press('j')
+  await keysTo(page, 'j', '/jobs')
   await expect(page).toHaveURL(/\/jobs\?user=@me&state=STOPPED$/)
   await page.goto('/jobs')
   await expect(states.getByRole('button', { name: 'Stopped' })).toHaveAttribute('aria-pressed', 'false')

@@ -9,6 +9,17 @@ const stateOf = (page: Parameters<typeof ask>[0], job: string) =>
     return ((await reply.json()) as { jobStatus: { state: string; retryDetails: { user: number } } }).jobStatus
   }, job)
 
+/** Whatever became of a test, the next one has nodes. */
+test.afterEach(async ({ page }) => {
+  const cordoned = await page.evaluate(async () => {
+    const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+    const reply = await fetch('/api/v2/nodes', { headers: { Authorization: `Bearer ${token}` } })
+    const { data = [] } = (await reply.json()) as { data?: { name: string; isCordoned: boolean }[] }
+    return data.filter(({ isCordoned }) => isCordoned).map(({ name }) => name)
+  })
+  for (const name of cordoned) await ask(page, 'PUT', `/api/v2/nodes/${name}/uncordon`)
+})
+
 test('a node is cordoned by keyboard, jobs are told why, and the key "u" undoes it', async ({ page }) => {
   await signIn(page)
   await roomMake(page)
@@ -24,13 +35,11 @@ test('a node is cordoned by keyboard, jobs are told why, and the key "u" undoes 
   await tabTo(page, dialog.getByRole('button', { name: 'Cordon', exact: true }))
   await page.keyboard.press('Enter')
   await expect(dialog).toHaveCount(0)
+  await page.getByRole('button', { name: 'Undo' }).hover() // under the pointer it stays
+  await expect(page.getByRole('status').filter({ hasText: 'is cordoned.' })).toBeVisible() // read aloud
   const row = page.getByRole('row').filter({ has: cordon })
   await expect(row).toContainText('Cordoned by admin')
   await expect(row).toContainText('a disk is replaced')
-  await cordon.click()
-  await expect(dialog.getByLabel('Reason, for people')).toHaveValue('a disk is replaced') // to drain it takes no reason away
-  await dialog.getByRole('button', { name: 'Cancel' }).click()
-  await expect(page.getByRole('status').filter({ hasText: 'is cordoned.' })).toBeVisible() // read aloud
   const name = `waits-${Date.now()}`
   await submit(page, jobFile(name, ['true']))
   await expect.poll(async () => (await stateOf(page, `admin~${name}`)).state).toBe('WAITING')
@@ -38,6 +47,17 @@ test('a node is cordoned by keyboard, jobs are told why, and the key "u" undoes 
   await expect(page.getByText('Undone.')).toBeVisible()
   await expect(row).not.toContainText('Cordoned by admin')
   await expect.poll(async () => (await stateOf(page, `admin~${name}`)).state).toBe('SUCCEEDED')
+})
+
+test('who drains a node that is cordoned finds the reason that was given', async ({ page }) => {
+  await signIn(page, undefined, '/cluster?tab=nodes')
+  const cordon = page.getByRole('button', { name: /^Cordon or drain / }).first()
+  const row = page.getByRole('row').filter({ has: cordon })
+  const node = (await row.getByRole('rowheader').getByRole('link').innerText()).trim()
+  expect(await ask(page, 'PUT', `/api/v2/nodes/${node}/cordon`, { reason: 'a disk is replaced' })).toBe(202)
+  await expect(row).toContainText('Cordoned by admin')
+  await cordon.click()
+  await expect(page.getByRole('dialog').getByLabel('Reason, for people')).toHaveValue('a disk is replaced')
 })
 
 test('a drain names what it ends, and what it ended starts again after the node is uncordoned', async ({ page }) => {

@@ -50,6 +50,16 @@ export async function type(page: Page, field: Locator, text: string) {
   await page.keyboard.type(text)
 }
 
+/** By the two keys of a shortcut, `g` and another, as often as the second comes too late after the first. */
+export async function keysTo(page: Page, key: string, path: string) {
+  await expect(async () => {
+    if (new URL(page.url()).pathname === path) return
+    await page.keyboard.press('g')
+    await page.keyboard.press(key)
+    await expect(page).toHaveURL((url) => url.pathname === path, { timeout: 10_000 })
+  }).toPass()
+}
+
 export function jobFile(name: string, commands: string[], more = '') {
   return `protocolVersion: 2
 name: ${name}

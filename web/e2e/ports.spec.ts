@@ -3,14 +3,17 @@ import { axePath, barriers, expect, IMAGE, jobFile, picture, roomMake, signIn, s
 
 const PAGE = '<!doctype html><html lang="en"><title>Notebook</title><h1>Served by a task</h1>'
 
+/** A command that serves it at the port of this variable. httpd listens before it goes on in the background. */
+const serve = (port: string) =>
+  `mkdir /tmp/www; echo '${PAGE}' > /tmp/www/lab.html; httpd -p 127.0.0.1:$${port} -h /tmp/www; echo serving; exec sleep 100000`
+
 test('a page of a task opens in a tab of its own, and reaches nothing of the portal', async ({ page, context }) => {
   await page.addInitScript({ path: axePath })
   await signIn(page)
   await roomMake(page)
-  const serve = [`mkdir /tmp/www; echo '${PAGE}' > /tmp/www/lab.html; echo serving; exec httpd -f -p 127.0.0.1:$PAI_CURRENT_CONTAINER_PORT -h /tmp/www`]
-  await submit(page, jobFile('notebook', serve).replace('gpu: 0}', 'gpu: 0, ports: {tensorboard: 1}}'))
+  await submit(page, jobFile('notebook', [serve('PAI_CURRENT_CONTAINER_PORT')]).replace('gpu: 0}', 'gpu: 0, ports: {tensorboard: 1}}'))
   await page.goto('/jobs/admin~notebook?tab=logs')
-  await expect(page.getByText('serving')).toBeVisible()
+  await expect(page.getByRole('log')).toContainText('serving')
   await tabTo(page, page.getByRole('button', { name: 'More actions' }))
   await page.keyboard.press('Enter')
   await tabTo(page, page.getByRole('button', { name: 'Open a port …' }))
@@ -60,10 +63,12 @@ test('a notebook is begun by one press, and its port is the first that is offere
   await job.getByLabel('Image', { exact: true }).fill(IMAGE)
   await page.getByLabel('CPUs').fill('1')
   await page.getByLabel('Memory, MB', { exact: true }).fill('64')
-  await page.getByLabel('Commands, one a line').fill(`mkdir /tmp/www; echo '${PAGE}' > /tmp/www/lab.html; exec httpd -f -p 127.0.0.1:$PAI_CONTAINER_HOST_jupyter_PORT_LIST -h /tmp/www`)
+  await page.getByLabel('Commands, one a line').fill(serve('PAI_CONTAINER_HOST_jupyter_PORT_LIST'))
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Running')
   expect(page.url()).toContain(`admin~${name}`)
+  await page.getByRole('link', { name: 'Logs', exact: true }).click()
+  await expect(page.getByRole('log')).toContainText('serving')
   await page.getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('button', { name: 'Open a port …' }).click()
   const dialog = page.getByRole('dialog', { name: 'Open a port' })

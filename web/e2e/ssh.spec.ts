@@ -40,12 +40,13 @@ test('a running task has the commands by which it is reached, and the key of its
   await expect(dialog).toContainText(`-p ${task.containerPorts.ssh} root@${task.containerIp}`)
   await dialog.getByLabel('User in the container').fill('ann')
   await dialog.getByRole('button', { name: 'Copy: With the key of the job' }).click()
+  // the note of what was done is in the dialog: outside it nobody could reach it
+  const toast = dialog.locator('.toast').filter({ hasText: 'Copied.' })
+  await toast.hover() // under the pointer it stays
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
     `ssh -i ~/Downloads/admin-${name}.pem -o IdentitiesOnly=yes -o HostKeyAlias=admin~${name} -o StrictHostKeyChecking=accept-new -p ${task.containerPorts.ssh} ann@${task.containerIp}`,
   )
-  // the note of what was done is in the dialog: outside it nobody could reach it
-  const toast = dialog.getByRole('status').filter({ hasText: 'Copied.' })
-  await expect(toast).toBeVisible()
+  await expect(dialog.getByRole('status').filter({ hasText: 'Copied.' })).toBeVisible()
   await tabTo(page, toast.getByRole('button', { name: 'Close' }))
   await page.keyboard.press('Enter')
   await expect(toast).toBeHidden()
@@ -157,6 +158,7 @@ for (const kind of ['ed25519', 'rsa'] as const)
     await page.getByRole('button', { name: 'Remove the key laptop' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await expect(page.getByText('There is no key yet')).toBeVisible()
+    await expect(page.getByText('The key laptop is removed.')).toBeVisible()
     await page.keyboard.press('u')
     await expect(page.getByRole('region', { name: 'Keys for ssh' })).toContainText(shown.trim())
     await ask(page, 'PUT', '/api/v2/users/admin/extension', { extension: { sshKeys: [] } })

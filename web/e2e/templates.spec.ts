@@ -3,7 +3,6 @@ import { axePath, barriers, expect, jobFile, picture, signIn, tabTo, test, type 
 import { ANN, ask, GRETA, stageSet } from './stage'
 
 test('a template is shared with everyone once an administrator has approved it', async ({ page, browser }) => {
-  test.setTimeout(300_000)
   await signIn(page)
   await stageSet(page)
   const name = `mnist-${Date.now()}`
@@ -113,7 +112,6 @@ test('a job is kept as a template, and what this browser kept moves to the serve
 })
 
 test('a template keeps its versions, shows what its job file asks for, and can be official', async ({ page }) => {
-  test.setTimeout(240_000)
   await page.addInitScript({ path: axePath })
   await signIn(page)
   await stageSet(page)

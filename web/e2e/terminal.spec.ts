@@ -54,11 +54,14 @@ test('a terminal outlives a cut connection, another page and a reload, and repea
   await page.getByRole('button', { name: 'Open a terminal' }).click()
   const screen = page.locator('.xterm-rows')
   await expect(page.getByText('Connected')).toBeVisible()
+  await expect(page.getByRole('textbox', { name: 'Terminal in main[0]' })).toBeFocused()
   await page.keyboard.type('n=0; while [ $n -lt 400 ]; do n=$((n+1)); echo count $n; sleep 0.02; done; echo that was all\n')
-  await expect(screen).toContainText('count 20')
+  const counted = async () => (await linesOf(screen)).flatMap((line) => /^count (\d+)/.exec(line)?.[1] ?? []).map(Number)
+  await expect.poll(async () => Math.max(...(await counted()))).toBeGreaterThanOrEqual(20)
   connections.at(-1)!()
-  await expect(screen).toContainText('that was all')
-  await expect.poll(() => connections.length).toBe(2)
+  await expect.poll(() => connections.length).toBeGreaterThanOrEqual(2)
+  await expect(page.getByText('Connected')).toBeVisible() // what is typed before goes nowhere
+  await expect.poll(async () => (await linesOf(screen)).some((line) => line.startsWith('that was all'))).toBe(true)
   await page.keyboard.type('echo still $((40+2))\n')
   await expect(screen).toContainText('still 42')
   await page.getByRole('link', { name: 'Logs', exact: true }).click()
@@ -67,7 +70,7 @@ test('a terminal outlives a cut connection, another page and a reload, and repea
   await expect(screen).toContainText('still 42')
   await page.reload()
   await expect(screen).toContainText('still 42')
-  const lines = (await linesOf(screen)).flatMap((line) => /^count (\d+)/.exec(line)?.[1] ?? []).map(Number)
+  const lines = await counted()
   expect(lines).toEqual(lines.map((_, at) => lines[0]! + at)) // nothing twice, nothing left out
 
   // a second one beside it, in the other task
@@ -86,6 +89,7 @@ test('what is written faster than it can be shown does not hold up the keys', as
   await page.goto('/jobs/admin~entered?tab=terminal')
   await page.getByRole('button', { name: 'Open a terminal' }).click()
   await expect(page.getByText('Connected')).toBeVisible()
+  await expect(page.getByRole('textbox', { name: 'Terminal in main[0]' })).toBeFocused()
   const screen = page.locator('.xterm-rows')
   await page.keyboard.type('yes\n')
   await expect(screen).toContainText(/y\s*y\s*y\s*y/)
@@ -99,6 +103,7 @@ test('what a program asks the terminal is answered once, also when its output is
   await page.goto('/jobs/admin~entered?tab=terminal')
   await page.getByRole('button', { name: 'Open a terminal' }).click()
   await expect(page.getByText('Connected')).toBeVisible()
+  await expect(page.getByRole('textbox', { name: 'Terminal in main[0]' })).toBeFocused()
   const screen = page.locator('.xterm-rows')
   // asks what terminal this is, reads the answer to its "c", and then shows whatever else comes as if it were typed
   await page.keyboard.type("stty -icanon -echo; printf '\\033[c'; a=; while [ \"$a\" != c ]; do a=$(dd bs=1 count=1 2>/dev/null); done; echo ans''wered; exec cat -v\n")

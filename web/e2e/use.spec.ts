@@ -3,19 +3,19 @@ import { expect, jobFile, roomMake, signIn, submit, test } from './portal'
 import { fetched } from './stage'
 
 test('charts tell what a job and a machine used', async ({ page }) => {
-  test.setTimeout(180_000)
   await signIn(page)
   await roomMake(page)
   await submit(page, jobFile('busy', ['while :; do :; done']))
   await page.goto('/jobs/admin~busy?tab=use')
   const processors = page.getByRole('slider', { name: 'Processors' })
-  await expect(processors).toBeVisible({ timeout: 60_000 }) // two samples, ten seconds apart
+  await expect(processors).toBeVisible() // two samples, ten seconds apart
   await expect(page.getByText(/Sum of 1 of 1 tasks/)).toBeVisible()
   await expect(page.getByText(/^skep use .*busy/)).toBeVisible()
   await processors.focus()
   await expect(async () => {
     await page.keyboard.press('End') // of the first point it may have worked for a moment only
-    await expect(processors).toHaveAttribute('aria-valuetext', /: (0\.[1-9]|1)/, { timeout: 500 }) // of the others all the time, on a machine that others use
+    // of the others all the time, however little a machine that others use leaves it
+    await expect(processors).toHaveAttribute('aria-valuetext', /: (0\.0*[1-9]|[1-9])/, { timeout: 500 })
   }).toPass()
   await page.getByLabel('Time shown').selectOption('recent')
   await expect(processors).toBeVisible()
