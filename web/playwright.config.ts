@@ -1,6 +1,9 @@
 import { defineConfig } from '@playwright/test'
 import { browser } from './e2e/browser.mjs'
 
+// The library that keeps changes of the machine's network from the browser (tests/system/portal/calm_network.c).
+const calm = process.env['CALM_NETWORK']
+
 // One browser, Debian's, for all tests, which share a server: tests/system/portal/test_portal.py starts it.
 export default defineConfig({
   testDir: 'e2e',
@@ -14,6 +17,7 @@ export default defineConfig({
     launchOptions: {
       executablePath: browser,
       args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+      ...(calm ? { env: { ...process.env, LD_PRELOAD: calm } } : {}),
     },
     screenshot: 'only-on-failure',
     viewport: { width: 1280, height: 800 },
