@@ -1,7 +1,7 @@
 /* Preloaded into the browser of the tests: it cannot watch the interfaces of the machine.
  *
  * Chromium drops the requests that wait for a connection when an interface comes, goes, or gets
- * another address ("net::ERR_NETWORK_CHANGED"), as those of containers and clusters do beside it.
+ * another address, as those of containers and clusters do beside it.
  * Without netlink it takes the network for one that is always there.
  */
 #include <dlfcn.h>
