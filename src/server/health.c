@@ -187,7 +187,8 @@ void server_metrics(void *context, struct buf *out)
                  atomic_load(&metrics->create_failures));
     metric_write(out, "skep_kills_total", "counter", "Containers asked to end.",
                  atomic_load(&metrics->kills));
-    metric_write(out, "skep_commands_waiting", "gauge", "Commands that wait for the engine.",
+    metric_write(out, "skep_commands_waiting", "gauge",
+                 "Commands that wait for the engine, or are being carried out.",
                  launcher_count(server->launcher));
     metric_write(out, "skep_adopted_total", "counter", "Containers found again at the start.",
                  atomic_load(&metrics->adopted));
