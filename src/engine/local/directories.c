@@ -194,10 +194,11 @@ int local_directory_lock(struct local_engine *local, struct err *err)
         const int64_t waited_ms = clock_monotonic_ms() - begin_ms;
         if (waited_ms >= LOCK_WAIT_MS)
             return err_fail(err, ERR_BUSY, "", "another server uses %s", local->directory);
-        if (waited_ms >= LOCK_QUIET_MS && !is_told)
+        if (waited_ms >= LOCK_QUIET_MS && !is_told) {
             log_info("engine",
                      "another server uses %s, or a process that one has left; waiting %d s",
                      local->directory, LOCK_WAIT_MS / 1000);
-        is_told |= waited_ms >= LOCK_QUIET_MS;
+            is_told = true;
+        }
     }
 }
