@@ -8,6 +8,11 @@ export const ADMIN = { name: 'admin', password: process.env['PORTAL_PASSWORD'] ?
 export const IMAGE = process.env['PORTAL_IMAGE'] ?? 'skep/base'
 
 export const test = base.extend<{ page: Page }>({
+  // a page asks on while its test ends: what then still waits for the server's reply, to change it, fails with the browser
+  context: async ({ context }, use) => {
+    await use(context)
+    await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })))
+  },
   page: async ({ page }, use) => {
     const wrong: string[] = []
     await page.addInitScript(() => {
