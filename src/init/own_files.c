@@ -2,9 +2,10 @@
 
 #include "init/log_line.h"
 
-/* A group of version 1 is charged by so much at once: the most that was used is that far below the
- * limit at least when a process was killed for it. */
-enum { CHARGED_AT_ONCE = 128 << 10 };
+/* A pod has the limit of its container, and holds more: the container that keeps its namespaces, a
+ * runtime's monitor, files that its first container has read. When all of it reaches the limit, a
+ * process is killed though its own group, by so much at most, has not. */
+enum { USED_BESIDE_BYTES = 16 << 20 };
 
 static int64_t number_of(struct text text)
 {
@@ -25,18 +26,15 @@ static int64_t field_of(struct text lines, const char *key)
 
 enum exit_memory own_memory_judge(const struct own_memory *memory)
 {
-    if (memory->events.length > 0) {
-        if (field_of(memory->events, "oom_kill") == 0)
-            return EXIT_MEMORY_LASTED;
-        return field_of(memory->events, "oom") > 0 ? EXIT_MEMORY_LIMIT : EXIT_MEMORY_MACHINE;
-    }
-    if (field_of(memory->oom_control, "oom_kill") == 0)
+    const bool is_v2 = memory->events.length > 0;
+    if (field_of(is_v2 ? memory->events : memory->oom_control, "oom_kill") == 0)
         return EXIT_MEMORY_LASTED;
-    const int64_t limit = number_of(memory->limit), most = number_of(memory->most);
-    /* newer kernels count no failures any more */
-    const bool is_limit =
-        number_of(memory->failures) > 0 || (limit > 0 && most >= limit - CHARGED_AT_ONCE);
-    return is_limit ? EXIT_MEMORY_LIMIT : EXIT_MEMORY_MACHINE;
+    /* what the group itself had to refuse; newer kernels with version 1 do not always count it */
+    if ((is_v2 ? field_of(memory->events, "oom") : number_of(memory->failures)) > 0)
+        return EXIT_MEMORY_LIMIT;
+    const int64_t limit = number_of(memory->limit);
+    const int64_t most = memory->most.length > 0 ? number_of(memory->most) : limit;
+    return limit > 0 && most >= limit - USED_BESIDE_BYTES ? EXIT_MEMORY_LIMIT : EXIT_MEMORY_MACHINE;
 }
 
 /* The sum of what stands behind `word` in all lines: "rbytes=1 wbytes=2" with '=', "8:0 Read 1". */

@@ -14,10 +14,16 @@ struct log_line_use;
 
 /* What stands in the group's folder; "" what is not there. */
 struct own_memory {
-    struct text events;                             /* version 2: memory.events */
-    struct text oom_control, failures, limit, most; /* version 1 */
+    struct text events;                /* version 2: memory.events */
+    struct text oom_control, failures; /* version 1 */
+    struct text limit; /* bytes; no number, or one that nothing reaches: there is none */
+    struct text most;  /* bytes that were ever used; "" with version 2 before Linux 5.19 */
 };
 
+/* LIMIT: a process was killed for the container's limit, or for that of the pod, which is the same
+ * and which what else is in the pod may use up to 16 MiB of. Of a kernel that does not tell the
+ * most that was used this is said wherever there is a limit: a pod that asks for all that it may
+ * use is the last whose processes the machine itself kills. */
 enum exit_memory own_memory_judge(const struct own_memory *memory);
 
 struct own_use {

@@ -28,12 +28,15 @@ static struct text file_text(const char *root, const char *name, struct group_by
 enum exit_memory own_group_memory(const char *root)
 {
     struct group_bytes files[5];
+    const struct text events = file_text(root, "memory.events", &files[0]);
+    const bool is_v2 = events.length > 0;
     const struct own_memory memory = {
-        .events = file_text(root, "memory.events", &files[0]),
+        .events = events,
         .oom_control = file_text(root, "memory/memory.oom_control", &files[1]),
         .failures = file_text(root, "memory/memory.failcnt", &files[2]),
-        .limit = file_text(root, "memory/memory.limit_in_bytes", &files[3]),
-        .most = file_text(root, "memory/memory.max_usage_in_bytes", &files[4]),
+        .limit = file_text(root, is_v2 ? "memory.max" : "memory/memory.limit_in_bytes", &files[3]),
+        .most =
+            file_text(root, is_v2 ? "memory.peak" : "memory/memory.max_usage_in_bytes", &files[4]),
     };
     return own_memory_judge(&memory);
 }

@@ -267,8 +267,9 @@ class Images:
         self.serve("registry", self.address, {})
         layout = f"{self.directory}/layout"
         run("skopeo", "copy", f"oci-archive:{skep_image}", f"oci:{layout}:skep")
-        # what holds a pod's namespaces: it sleeps
-        run("umoci", "config", "--image", f"{layout}:skep", "--tag", "pause", "--config.entrypoint", "sleep", "--config.cmd", "1000000")
+        # what holds a pod's namespaces: it sleeps. It has some of the pod's memory, as what clusters have beside a container may
+        run("umoci", "config", "--image", f"{layout}:skep", "--tag", "pause", "--config.entrypoint", "sh", "--config.cmd", "-c",
+            "--config.cmd", "held=$(printf %2000000d 0); sleep 1000000; echo $held")
         for name in ("skep", "pause"):
             self.push(f"oci:{layout}:{name}", name)
 

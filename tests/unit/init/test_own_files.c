@@ -23,6 +23,11 @@ static void version_two(void **state)
     assert_int_equal(judged("max 12\noom 1\noom_kill 2\n", "", "", "", ""), EXIT_MEMORY_LIMIT);
     assert_int_equal(judged("max 0\noom 0\noom_kill 1\n", "", "", "", ""), EXIT_MEMORY_MACHINE);
     assert_int_equal(judged("oom_kill many\n", "", "", "", ""), EXIT_MEMORY_LASTED);
+    static const char *const of_another = "max 0\noom 0\noom_kill 1\n";
+    assert_int_equal(judged(of_another, "", "", "max\n", "9000000000\n"), EXIT_MEMORY_MACHINE);
+    assert_int_equal(judged(of_another, "", "", "67108864\n", "50331647\n"), EXIT_MEMORY_MACHINE);
+    assert_int_equal(judged(of_another, "", "", "67108864\n", "50331648\n"), EXIT_MEMORY_LIMIT);
+    assert_int_equal(judged(of_another, "", "", "67108864\n", ""), EXIT_MEMORY_LIMIT);
 }
 
 static void version_one(void **state)
@@ -33,8 +38,11 @@ static void version_one(void **state)
     assert_int_equal(judged("", "oom_kill_disable 0\noom_kill 0\n", "9\n", "", ""),
                      EXIT_MEMORY_LASTED);
     assert_int_equal(judged("", one, "1\n", "67108864\n", "1000\n"), EXIT_MEMORY_LIMIT);
-    assert_int_equal(judged("", one, "0\n", "67108864\n", "67043328\n"), EXIT_MEMORY_LIMIT);
-    assert_int_equal(judged("", one, "0\n", "67108864\n", "1000\n"), EXIT_MEMORY_MACHINE);
+    assert_int_equal(judged("", one, "0\n", "67108864\n", "67108864\n"), EXIT_MEMORY_LIMIT);
+    assert_int_equal(judged("", one, "0\n", "67108864\n", "50331648\n"), EXIT_MEMORY_LIMIT);
+    assert_int_equal(judged("", one, "0\n", "67108864\n", "50331647\n"), EXIT_MEMORY_MACHINE);
+    assert_int_equal(judged("", one, "0\n", "9223372036854771712\n", "99999999999\n"),
+                     EXIT_MEMORY_MACHINE);
     assert_int_equal(judged("", one, "0\n", "", "1000\n"), EXIT_MEMORY_MACHINE);
 }
 

@@ -50,6 +50,14 @@ static void files_of_version_two(void **state)
     assert_int_equal(use.memory_bytes, 4096);
     assert_int_equal(use.cpu_ns, 7000);
     assert_int_equal(own_group_memory(root()), EXIT_MEMORY_LIMIT);
+    file_put("sys/fs/cgroup/memory.events", "oom 0\noom_kill 1\n");
+    assert_int_equal(own_group_memory(root()), EXIT_MEMORY_MACHINE);
+    file_put("sys/fs/cgroup/memory.max", "67108864\n");
+    assert_int_equal(own_group_memory(root()), EXIT_MEMORY_LIMIT);
+    file_put("sys/fs/cgroup/memory.peak", "1000\n");
+    assert_int_equal(own_group_memory(root()), EXIT_MEMORY_MACHINE);
+    file_put("sys/fs/cgroup/memory.peak", "66000000\n");
+    assert_int_equal(own_group_memory(root()), EXIT_MEMORY_LIMIT);
 }
 
 static void files_of_version_one(void **state)
@@ -63,6 +71,9 @@ static void files_of_version_one(void **state)
     assert_int_equal(use.memory_bytes, 8192);
     assert_int_equal(use.pids, 3);
     assert_int_equal(own_group_memory(root()), EXIT_MEMORY_MACHINE);
+    file_put("sys/fs/cgroup/memory/memory.limit_in_bytes", "67108864\n");
+    file_put("sys/fs/cgroup/memory/memory.max_usage_in_bytes", "66000000\n");
+    assert_int_equal(own_group_memory(root()), EXIT_MEMORY_LIMIT);
 }
 
 static const struct CMUnitTest tests[] = {
