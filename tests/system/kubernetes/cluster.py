@@ -1,15 +1,18 @@
 """A Kubernetes of our own for a test: the API server that build-components made, and its etcd or Debian's, on loopback."""
 
+import contextlib
 import ctypes
 import http.client
 import json
 import pathlib
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 
 import yaml
 
@@ -159,6 +162,31 @@ class Cluster:
         if reply.status // 100 != 2:
             raise Refused(reply.status, data)
         return json.loads(data) if "json" in (reply.getheader("Content-Type") or "") else data
+
+    @contextlib.contextmanager
+    def changes(self, path, on_change):
+        """`on_change` is called, from another thread, with each object of this list that comes or changes from now on."""
+        version = self.call("GET", path)["metadata"]["resourceVersion"]
+        connection = http.client.HTTPSConnection(self.address, self.port, context=ssl._create_unverified_context())
+        connection.request("GET", f"{path}?watch=1&resourceVersion={version}", None, {"Authorization": "Bearer admin-token"})
+        wire, reply = connection.sock, connection.getresponse()
+        assert reply.status == 200, reply.status
+
+        def follow():
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):  # it is shut down
+                for line in reply:
+                    change = json.loads(line)
+                    assert change["type"] != "ERROR", line
+                    on_change(change["object"])
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        try:
+            yield
+        finally:
+            socket.socket.shutdown(wire, socket.SHUT_RDWR)
+            thread.join()
+            connection.close()
 
     def create(self, path, body):
         return self.call("POST", path, body)

@@ -18,6 +18,7 @@ import image
 import installation
 import platform_cases
 import run
+import waits
 
 FIRST_PORT = 15000
 # of a machine's files no pod can be made; and a registry that is away is waited for, for five minutes
@@ -101,6 +102,20 @@ class Platform(OnNodes, platform_cases.PlatformWorld):
                 each.close()
 
 
+# The node's runtime may tell kubelet too late that memory has run out: then it is skep-init's word alone that says so
+OF_MEMORY = {"py-oom", "py-oom-of-child", "py-oom-of-shell-child", "c-oom"}
+
+
+def words_of(words):
+    """Keeps skep-init's last word on each of these tasks."""
+    def changed(pod):
+        job = pod["metadata"].get("annotations", {}).get("skep.internal/job", "").partition("~")[2]
+        for status in pod["status"].get("containerStatuses", ()):
+            if text := status["state"].get("terminated", {}).get("message"):
+                words[job] = text
+    return changed
+
+
 WORLDS = ((Platform, tuple(case for world, those in platform_cases.WORLDS for case in those if case.name in cases.PLATFORM_OF_ENGINES)),)
 
 
@@ -113,7 +128,11 @@ def main(names, make_image):
     try:
         place.start_nodes()
         place.cluster.merge("/api/v1/nodes/n1", {"metadata": {"labels": {"nvidia.com/gpu.count": "4"}}})
-        making, running = run.programs(wanted, rows, wrong, Corpus) if wanted else (0, 0)
+        words, said = {}, {case.name for case in wanted} & OF_MEMORY
+        with place.cluster.changes(f"/api/v1/namespaces/{place.cluster.NAMESPACE}/pods", words_of(words)):
+            making, running = run.programs(wanted, rows, wrong, Corpus) if wanted else (0, 0)
+            waits.until(lambda: said <= words.keys(), lambda: f"skep-init has said nothing of {said - words.keys()}")
+        wrong += [f"{name}: skep-init does not say that its limit was reached: {words[name]}" for name in sorted(said) if "memory limit" not in words[name]]
         of_platform = cases.PLATFORM_OF_ENGINES if names == ["--all"] else names or cases.PLATFORM_OF_ENGINES - TOO_LONG
         others = platform_cases.run(of_platform, run.judged, WORLDS)
     finally:
