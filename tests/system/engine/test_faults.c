@@ -270,6 +270,8 @@ static void test_killed_anywhere(void **state)
         world_stop(&world);
     }
     world_start(&world);
+    /* that of a task whose end is known may not have ended itself yet */
+    shell("timeout 120 pidwait -f '[c]onmon.*%s'", world.folder);
     assert_string_equal(shell_output("pgrep -f '[c]onmon.*%s'", world.folder), "");
     assert_string_equal(
         shell_output("ls %s/run/runtime %s/run/exits | grep '^[0-9]'", world.folder, world.folder),
