@@ -56,6 +56,7 @@ export const fetched = (route: Route) => route.fetch({ maxRetries: 3 })
 export async function settled(page: Page) {
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
   await expect(page.getByText(/^(Loading …|正在载入……)$/)).toHaveCount(0)
+  await expect(page.locator('[data-awaited]')).toHaveCount(0) // what comes after it is hidden
 }
 
 /** To another page as a link leads there, without loading the portal again, and until it is all there. */

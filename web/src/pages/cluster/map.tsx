@@ -10,7 +10,7 @@ import { STEP, stepOf } from '../../lib/map-steps'
 import { Link, useSearch } from '../../router'
 import { Button, Empty, ErrorNote, Loading, OnceButton, SelectField } from '../../ui/ui'
 import { Lamp, lampName } from './lamp'
-import { Shares } from './shares'
+import { Shares, useSharesAwaited } from './shares'
 
 type Colouring = 'job' | 'user' | 'vc' | 'health' | 'use'
 type BusyMap = Map<string, number>
@@ -285,6 +285,7 @@ export function CellMap() {
   const { data, error } = useQuery(cellsQuery)
   const { data: nodes, error: nodesError } = useQuery(nodesQuery)
   const { data: types, error: typesError } = useQuery(skusQuery(''))
+  const areSharesAwaited = useSharesAwaited()
   const [search, change] = useSearch()
   const [told, setTold] = useState('') // of what the pointer or the focus is on
   const hint = useId()
@@ -303,7 +304,7 @@ export function CellMap() {
         {t('This server places jobs without cells, so there is no map. The nodes show what is free.')} <span className="quiet">{data.refusal}</span>
       </div>
     )
-  if (!data || (!nodes && !nodesError) || (!types && !typesError)) return <Loading />
+  if (!data || (!nodes && !nodesError) || (!types && !typesError) || areSharesAwaited) return <Loading />
   const tell = (event: FocusEvent | MouseEvent) => {
     if (event.target instanceof HTMLElement && event.target.hasAttribute(STEP)) setTold(event.target.title)
   }

@@ -5,16 +5,23 @@ import { clustersQuery, userQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { sharesOf } from '../../lib/cells'
 import { isClosed } from '../../ui/closed'
-import { Awaited, useAwaited } from '../../ui/in-order'
+import { useAwaited } from '../../ui/in-order'
 import { Meter } from '../../ui/ui'
+
+const useShared = () => ({ clusters: useQuery(clustersQuery), me: useQuery(userQuery(sessionGet()?.user ?? '')) })
+
+/** Is what Shares tells still on its way? They stand above the map, which would move when they come. */
+export function useSharesAwaited(): true | undefined {
+  const { clusters, me } = useShared()
+  return useAwaited((!!clusters.data || !!clusters.error) && (!!me.data || !!me.error))
+}
 
 /** `free`: leaves that no job holds, whosoever they are. With `vc` that virtual cluster alone. */
 export function Shares({ leafType, vc, free }: { leafType: string; vc: string; free: number }) {
   const session = sessionGet()
-  const { data: clusters, error: clustersError } = useQuery(clustersQuery)
-  const { data: me, error: meError } = useQuery(userQuery(session?.user ?? ''))
-  const isAwaited = useAwaited((!!clusters && !!me) || !!clustersError || !!meError)
-  if (!clusters) return isAwaited ? <Awaited /> : null // what is wrong with the server is said by the map itself
+  const shared = useShared()
+  const [clusters, me] = [shared.clusters.data, shared.me.data]
+  if (!clusters) return null // what is wrong with the server is said by the map itself
   const isAdmin = session?.admin ?? false
   const shares = sharesOf(clusters, leafType, isAdmin ? null : (me?.virtualCluster ?? []))
   const shown = vc ? shares.filter((share) => share.vc === vc) : shares
