@@ -58,12 +58,26 @@ static bool leftover_settle(struct server *server, const struct orphan_container
     return code == 0;
 }
 
+/* Told again, as after each time that an engine was out of reach: one that has ended stays ended.
+ */
+static void leftover_keep(struct leftover_list *list, const struct orphan_container *left)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct orphan_container *kept = &list->items[i];
+        if (kept->attempt.v == left->attempt.v && kept->engine == left->engine) {
+            kept->is_running &= left->is_running;
+            return;
+        }
+    }
+    *ARRAY_ADD(list) = *left;
+}
+
 void leftover_take(struct server *server, uint8_t engine, struct attempt_id attempt,
                    bool is_running)
 {
     const struct orphan_container left = {attempt, engine, is_running};
     if (!leftover_settle(server, &left))
-        *ARRAY_ADD(&server->core.leftovers) = left;
+        leftover_keep(&server->core.leftovers, &left);
 }
 
 void leftover_retry(struct server *server)
