@@ -132,7 +132,7 @@ class Storages(unittest.TestCase):
                     [{"name": "home"}])
         waits.until(lambda: (self.places["homes"] / "ann/begun").exists(), "the task runs")
         waits.until(lambda: self.health("home")["health"]["state"] == "well", "the folder was looked at")
-        self.assertEqual(self.health("home")["jobs"], 1)
+        waits.until(lambda: self.health("home")["jobs"] == 1, "the server knows that the task runs")
         self.assertGreater(self.health("home")["health"]["totalBytes"], 0)
 
         new = self.places["open"] / "new"
