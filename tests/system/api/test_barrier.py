@@ -87,13 +87,13 @@ taskRoles:
   early:
     instances: 2
     dockerImage: here
-    completion: {{minFailedInstances: -1}}
+    completion: {{minFailedInstances: -1, minSucceededInstances: -1}}  # it ends with the last of all
     resourcePerInstance: {{cpu: 1, memoryMB: 64, gpu: 0}}
     commands: ["echo begun"]
   late:
     instances: 1
     dockerImage: other
-    completion: {{minFailedInstances: -1}}
+    completion: {{minFailedInstances: -1, minSucceededInstances: -1}}  # it ends with the last of all
     resourcePerInstance: {{cpu: 1, memoryMB: 64, gpu: 0}}
     commands: ["echo begun"]
 extras: {{startBarrier: true, startBarrierTimeout: 30}}
