@@ -42,6 +42,7 @@ struct log_reader {
     struct task_ref task;
     uint32_t job_attempt; /* `after` is of this attempt of the job or an earlier one */
     uint64_t after;       /* id of the latest attempt that was taken up */
+    bool is_over;         /* not is_job: the attempt has ended, whether it has a log or not */
     uint64_t seen_generation;
 };
 
@@ -203,6 +204,41 @@ static void attempt_finish(struct log_reader *log, const struct log_part *part)
     log->seen_generation = UINT64_MAX;
 }
 
+/* Has the followed attempt ended, or gone with its job? Negative: nobody knows now. */
+static int alone_has_ended(const struct log_reader *log)
+{
+    struct service *service = log->api->service;
+    cleanup_arena struct arena arena;
+    struct err err;
+    struct task_record row = {0};
+    arena_init(&arena);
+    struct store_reader *reader = service->reader_get(service->context, &err);
+    if (!reader)
+        return err.code;
+    const int code = store_attempt(reader, log->attempt, &arena, &row, &err);
+    service->reader_put(service->context, reader);
+    if (code == ERR_NOT_FOUND)
+        return true;
+    return code < 0 ? code : row.state >= LIFE_ATTEMPT_COMPLETED;
+}
+
+/* One attempt alone, without a log: perhaps its container is still to be made. When it has ended,
+ * it is read once more: all may have come since it was looked for. */
+static ssize_t alone_await(struct log_reader *log, bool *is_to_read)
+{
+    const uint64_t generation = atomic_load(&log->api->generation);
+    if (log->is_over)
+        return HTTP_STREAM_END;
+    if (generation == log->seen_generation)
+        return HTTP_STREAM_WAIT;
+    const int ended = alone_has_ended(log);
+    if (ended < 0) /* it is asked again, even if nothing else changes */
+        return HTTP_STREAM_WAIT;
+    log->seen_generation = generation;
+    log->is_over = *is_to_read = ended;
+    return HTTP_STREAM_WAIT;
+}
+
 /* Nothing more of the followed attempt: ended, or not there. */
 static ssize_t attempt_leave(struct log_reader *log, const struct log_part *part, ssize_t length,
                              bool *has_next)
@@ -212,7 +248,7 @@ static ssize_t attempt_leave(struct log_reader *log, const struct log_part *part
     if (length == ERR_UNAVAILABLE)
         return HTTP_STREAM_WAIT;
     if (!log->is_job)
-        return HTTP_STREAM_END;
+        return length == 0 ? HTTP_STREAM_END : alone_await(log, has_next);
     if (length == 0)
         attempt_finish(log, part);
     /* no log: it does not exist yet, or not any more, and then there is a later attempt */
@@ -580,7 +616,7 @@ static int log_open(struct call *call, struct log_reader *log)
 
 int handle_log_read(struct call *call)
 {
-    struct log_reader log = {.is_follow = call_flag(call, "follow")};
+    struct log_reader log = {.is_follow = call_flag(call, "follow"), .seen_generation = UINT64_MAX};
     int code = log_open(call, &log);
     return code ? code : log_reply(call, &log);
 }

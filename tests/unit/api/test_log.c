@@ -271,6 +271,81 @@ static void test_log_follow_without_readers(void **state)
     world_stream_close(world);
 }
 
+#define ONE_ATTEMPT                                                                                \
+    "/api/v2/jobs/early/attempts/0/taskRoles/worker/taskIndex/0/attempts/0/logs/all?follow=true"
+
+/* One attempt alone, asked for before its container is made: it is waited for. */
+static void test_log_follow_before_the_container(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "early", 1);
+    const struct attempt_id attempt = world_attempt(world, job, 0);
+    assert_int_not_equal(attempt.v, 0);
+    assert_int_equal(world_get(world, ONE_ATTEMPT, alice), 200);
+    world->has_no_reader = true; /* nobody knows whether it has ended */
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world->has_no_reader = false;
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world->has_no_reader = true; /* nor asks again before something happens */
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world->has_no_reader = false;
+    world_run(world, job);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    buf_string(&world_log(world, attempt)->text, "one\n");
+    assert_int_equal(world_stream(world), 4);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world_log(world, attempt)->is_ended = true;
+    assert_int_equal(world_stream(world), HTTP_STREAM_END);
+    world_stream_close(world);
+}
+
+/* It fails before it has a log, and perhaps its job is deleted: there is nothing to wait for. */
+static void test_log_follow_of_none(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "early", 1);
+    assert_int_equal(world_get(world, ONE_ATTEMPT, alice), 200);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world_exit(world, job, 0, 3);
+    assert_int_equal(world_stream(world), HTTP_STREAM_END);
+    world_stream_close(world);
+    assert_int_equal(world_get(world, ONE_ATTEMPT, alice), 200);
+    struct exchange *follower = world->streaming;
+    world->streaming = NULL;
+    assert_int_equal(world_ask(world, HTTP_DELETE, "/api/v2/jobs/early", alice, "", TEXT("")), 202);
+    assert_int_equal(world_get(world, "/api/v2/jobs/early", alice), 404);
+    world->streaming = follower;
+    assert_int_equal(world_stream(world), HTTP_STREAM_END);
+    world_stream_close(world);
+}
+
+static void first_is_quick(struct world *world)
+{
+    const struct job_id job = {1};
+    const struct attempt_id attempt = world_attempt(world, job, 0);
+    buf_string(&world_log(world, attempt)->text, "all of it\n");
+    world_log(world, attempt)->is_ended = true;
+    world_run(world, job);
+    world_exit(world, job, 0, 0);
+}
+
+/* All of it comes between the look for its log and the look whether it has ended. */
+static void test_log_follow_of_a_quick_one(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    assert_int_equal(world_submit(world, alice, "early", 1).v, 1);
+    assert_int_equal(world_get(world, ONE_ATTEMPT, alice), 200);
+    world->reading = first_is_quick;
+    assert_int_equal(world_stream(world), 10);
+    assert_null(world->reading);
+    assert_body(world, "all of it");
+    assert_int_equal(world_stream(world), HTTP_STREAM_END);
+    world_stream_close(world);
+}
+
 static bool stream_is_woken(const struct http_stream *stream)
 {
     struct pollfd watch = {.fd = stream->fd, .events = POLLIN};
@@ -521,6 +596,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_of_a_start, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_without_readers, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_before_the_container, world_setup,
+                                    world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_of_none, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_of_a_quick_one, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_of_an_engine_that_cannot_follow, world_setup,
                                     world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_sleeps, world_setup, world_teardown),

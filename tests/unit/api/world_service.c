@@ -311,6 +311,10 @@ static struct store_reader *on_reader_get(void *context, struct err *err)
 {
     struct world *world = context;
     struct store_reader *reader = NULL;
+    void (*reading)(struct world *) = world->reading;
+    world->reading = NULL;
+    if (reading)
+        reading(world);
     if (world->has_no_reader)
         return err_fail(err, ERR_UNAVAILABLE, "", "all readers are at work"), NULL;
     return store_reader_open(world->store, &reader, err) ? NULL : reader;
