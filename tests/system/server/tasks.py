@@ -13,7 +13,7 @@ import waits
 
 SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
 FOLLOWERS = 500
-SECRET = "correct-horse-battery-staple"
+SECRET = f"correct-horse-battery-staple-{os.getpid()}"  # others look for theirs at the same time
 
 
 def inotify_instances(pid):
