@@ -41,6 +41,16 @@ class Jobs(unittest.TestCase):
                 if job["state"] not in FINAL:
                     self.skepd.act(f"admin~{job['name']}", "STOP")
 
+    def other(self, **kubernetes):
+        """Another skepd on the same cluster, until its pods have gone: a job may have ended before they are deleted, and no other skepd would do that."""
+        other = server.Skepd(self.place.programs[0], self.place.configuration(instance="other", **kubernetes))
+        self.addCleanup(other.remove)
+        self.addCleanup(other.stop)
+        self.addCleanup(self.cluster.wait_pods, 0, PATIENCE_S)
+        other.start()
+        other.login()
+        return other
+
     def submit(self, name, roles, skepd=None, image=None, **more):
         """`roles`: the command of each, or more of the role beside it ({"commands": …, "instances": …})."""
         job = yaml.safe_load(server.job_file(name, {role: (1, "", {}) for role in roles}, image or self.nodes.images.name("skep"), more))

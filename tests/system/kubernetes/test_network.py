@@ -12,7 +12,6 @@ import unittest
 
 from installation import Installation
 from jobs import FINAL, Jobs, PODS
-import skepd as server
 from task_ports import server_port
 from terminal import Terminal
 import waits
@@ -182,15 +181,6 @@ class Network(Jobs):
         self.assertNotIn(137, codes, self.tasks(name))
 
     # --- Pod Security ---
-
-    def other(self, **kubernetes):
-        """Another skepd on the same cluster."""
-        other = server.Skepd(PROGRAMS[0], self.place.configuration(instance="other", **kubernetes))
-        self.addCleanup(other.remove)
-        self.addCleanup(other.stop)
-        other.start()
-        other.login()
-        return other
 
     def test_the_network_of_nodes_is_refused(self):
         """The namespace allows no pods there, which is the operator's to mend: the job waits, and the user reads why."""

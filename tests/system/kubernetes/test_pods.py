@@ -162,6 +162,7 @@ class Pods(unittest.TestCase):
             end = other.call("GET", "/api/v2/jobs/admin~bare/job-attempts/0")
             self.assertEqual(end["exitCode"], -310, end)
             self.assertIn("skep-init could not be brought into the pod", json.dumps(end))
+            self.cluster.wait_pods(0)  # the job may have ended before its pod is deleted, and no other skepd would do that
             self.assertEqual(other.stop(), 0, other.tail())
         finally:
             other.stop()

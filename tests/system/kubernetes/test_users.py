@@ -17,7 +17,6 @@ import cluster as api
 import installation
 import nodes
 from jobs import Jobs, PODS
-import skepd as server
 import waits
 from waits import PATIENCE_S
 
@@ -162,11 +161,7 @@ class Users(Jobs):
 
     def test_auto(self):
         """Where the runtime can; the other node's tasks run as well."""
-        other = server.Skepd(PROGRAMS[0], self.place.configuration(instance="other", network="pod", userNamespaces="auto"))
-        self.addCleanup(other.remove)
-        self.addCleanup(other.stop)
-        other.start()
-        other.login()
+        other = self.other(network="pod", userNamespaces="auto")
         self.place.wait_nodes(other)
         name = self.submit("both", {"main": {"commands": [MAP], "instances": 2}}, other, self.image)
         self.finish(name, skepd=other)
