@@ -302,28 +302,27 @@ class Check(unittest.TestCase):
         self.addCleanup(skepd.stop)
         skepd.login()
 
-        def run(name):
+        def submit(name):
             skepd.submit(server.job_file(name, {"main": (1, "true", {})}, "registry.invalid/task:1", {}))
+
+        def finish(name):
             (pod,) = self.cluster.wait_pods(1)
             self.cluster.play_running(pod)
             self.cluster.play_end(pod)
             self.assertEqual(skepd.wait_final([f"admin~{name}"], 120)[f"admin~{name}"], "SUCCEEDED", skepd.tail())
-            self.cluster.wait_pods(0)
+            self.cluster.wait_pods(0)  # a job may have ended before its pod is deleted, and no other skepd would do that
 
-        run("first")
+        submit("first")
+        finish("first")
         self.assertEqual(self.runs(), 1)
         # the token is taken back long before it expires; the plugin fails first, and is asked again
         (self.folder / "says").unlink()
         self.cluster.call("DELETE", "/api/v1/namespaces/skep/secrets/plugin")
         waits.until(lambda: self.is_refused(old), "the old token is still taken", 120)
-        skepd.submit(server.job_file("second", {"main": (1, "true", {})}, "registry.invalid/task:1", {}))
+        submit("second")
         waits.until(lambda: "the exec plugin" in skepd.tail() and "login" in skepd.tail(), lambda: f"its failure is not told: {skepd.tail()}", 120)
         self.plugin({"token": self.cluster.token()})
-        (pod,) = self.cluster.wait_pods(1)
-        self.cluster.play_running(pod)
-        self.cluster.play_end(pod)
-        self.assertEqual(skepd.wait_final(["admin~second"], 120)["admin~second"], "SUCCEEDED", skepd.tail())
-        self.cluster.wait_pods(0)  # a job may have ended before its pod is deleted, and no other skepd would do that
+        finish("second")
 
     def test_9_pods_in_the_pod_network_need_no_privileges(self):
         """The API server lets in what the engine makes, with and without user ids of its own."""
