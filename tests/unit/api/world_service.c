@@ -5,6 +5,7 @@
 #include "placement/hived.h"
 #include "spec/spec.h"
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -311,8 +312,7 @@ static struct store_reader *on_reader_get(void *context, struct err *err)
 {
     struct world *world = context;
     struct store_reader *reader = NULL;
-    void (*reading)(struct world *) = world->reading;
-    world->reading = NULL;
+    void (*reading)(struct world *) = atomic_exchange(&world->reading, NULL);
     if (reading)
         reading(world);
     if (world->has_no_reader)
