@@ -35,8 +35,7 @@ struct world {
     bool is_degraded;   /* one of the server's checks */
     int refuse;         /* not 0: changes are refused with this ERR_* */
     bool has_no_reader; /* nothing of the store can be read but its index in memory */
-    /* once: before the next reader of the store is given; for one, a session asks in its thread */
-    _Atomic(void (*)(struct world *world)) reading;
+    void (*reading)(struct world *world); /* once: before the next reader of the store is given */
     void (*between)(struct world *world); /* once: while a request has read a part of what it needs,
                                              when it asks for the engine of an attempt */
     struct service_watch *watch;
