@@ -103,6 +103,7 @@ class Users(Jobs):
         self.wait_log(name, f"0\n 0 {user} 65536\n")
         (pod,) = self.pods_of(name).values()
         self.assertEqual((pod["spec"]["hostUsers"], pod["spec"]["nodeName"]), (False, "n1"))
+        self.wait_state(name, "RUNNING")  # which its program may tell before its pod does
         done = self.skep("exec", "root", "--", "sh", "-c", f"id -u; {MAP}")
         self.assertEqual((done.returncode, done.stdout), (0, f"0\n 0 {user} 65536\n"), done.stderr)
         self.stop(name)
