@@ -87,10 +87,11 @@ class World(world.World):
             return processes.until(story, pattern, count)
 
     def until_ready(self, name, tasks=1):
-        """Its programs run and can be told to end."""
+        """Its programs run and can be told to end; the server knows it, too, which may hear it after their words."""
         for index in range(tasks):
             with processes.follow(self, "logs", "--follow", "--role", "worker", "--index", str(index), name) as log:
                 processes.until(log, "^ready with ")
+        waits.until(lambda: set(self.states(name)) == {"RUNNING"}, lambda: f"the server does not know that it runs: {self.states(name)}")
 
     def end(self, *names):
         done = self.skep("stop", *names)
@@ -99,6 +100,9 @@ class World(world.World):
 
     def job(self, name):
         return self.json("GET", f"/api/v2/jobs/admin~{name}")[1]
+
+    def states(self, name):
+        return [task["taskState"] for task in self.job(name)["taskRoles"]["worker"]["taskStatuses"]]
 
     def tasks(self, name):
         """GPUs and containers of its tasks."""
