@@ -121,7 +121,6 @@ class Network(Jobs):
                                                 "taskRetryCount": 1}}, extras={"gangAllocation": False})
         before = self.wait_pods_of(name, lambda pod: pod["status"].get("podIP"), "no addresses")
         self.wait_log(name, "PAI_HOST_IP_second_0", "second")
-        waits.until(lambda: self.tasks(name)["second"][0]["taskState"] == "RUNNING", lambda: f"it does not run: {self.trouble(name)}", PATIENCE_S)
         self.skep("exec", "again", "second", "--", "sh", "-c", "echo now >/tmp/go")  # it may end with the container
         waits.until(lambda: self.tasks(name)["second"][0]["retries"] == 1 and self.tasks(name)["second"][0]["taskState"] == "RUNNING",
                     lambda: f"it is not tried again: {self.trouble(name)}", PATIENCE_S)
