@@ -70,6 +70,7 @@ class Networks(unittest.TestCase):
         self.assertEqual(refused.exception.status, 404)
 
     def network(self):
+        self.skepd.wait_ready()  # it takes requests before it has heard of its nodes
         return self.skepd.call("GET", "/readyz?verbose")
 
     def user_add(self, name):

@@ -74,7 +74,7 @@ class Skepd:
         raise AssertionError(f"skepd was not ready within {limit} s:\n{self.tail()}")
 
     def wait_ready(self, limit=PATIENCE_S):
-        """Until its own checks say so: after a fault that came while it ran."""
+        """Until its own checks say so: after a fault that came while it ran, or just after it started."""
         def is_ready():
             assert self.process.poll() is None, f"skepd ended with {self.process.returncode}:\n{self.tail()}"
             try:
