@@ -101,13 +101,15 @@ class World(world.World):
     def job(self, name):
         return self.json("GET", f"/api/v2/jobs/admin~{name}")[1]
 
+    def statuses(self, name):
+        return self.job(name)["taskRoles"]["worker"]["taskStatuses"]
+
     def states(self, name):
-        return [task["taskState"] for task in self.job(name)["taskRoles"]["worker"]["taskStatuses"]]
+        return [task["taskState"] for task in self.statuses(name)]
 
     def tasks(self, name):
         """GPUs and containers of its tasks."""
-        statuses = self.job(name)["taskRoles"]["worker"]["taskStatuses"]
-        return [(task["gpus"], task["containerId"]) for task in statuses]
+        return [(task["gpus"], task["containerId"]) for task in self.statuses(name)]
 
     def gpus(self, name):
         return [gpus for gpus, _ in self.tasks(name)]

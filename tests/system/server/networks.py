@@ -70,7 +70,7 @@ class Networks(unittest.TestCase):
         self.assertEqual(refused.exception.status, 404)
 
     def network(self):
-        self.skepd.wait_ready()  # it takes requests before it has heard of its nodes
+        self.skepd.wait_ready()  # a login may be answered a moment before nodes are counted
         return self.skepd.call("GET", "/readyz?verbose")
 
     def user_add(self, name):
